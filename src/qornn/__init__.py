@@ -1,0 +1,36 @@
+"""qornn: recurrent networks whose recurrent matrix is orthogonal and stored on 2 to 8 bits.
+
+Names are looked up on first use, so that `import qornn` stays fast and torch is imported only where it is needed.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "OrthogonalRNN": "qornn.model",
+    "OrthogonalRecurrence": "qornn.model",
+    "ModReLU": "qornn.model",
+    "train": "qornn.train",
+    "resume": "qornn.train",
+    "Trainer": "qornn.train",
+    "load": "qornn.train",
+    "QornnError": "qornn.errors",
+}
+__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "QornnError", "Trainer", "load", "resume", "train"]
+
+if TYPE_CHECKING:
+    from qornn.errors import QornnError
+    from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN
+    from qornn.train import Trainer, load, resume, train
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'qornn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,31 @@
+"""Options that several commands share, spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, as in train.lr=1e-3 or model.n_h=64; repeatable.")
+]
+Map = Annotated[str | None, typer.Option("--map", help="How W is kept orthogonal: bjorck, projunn, penalty or free.")]
+Model = Annotated[str, typer.Option("--model", help="Kind of network.")]
+Bits = Annotated[str | None, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Folder with mnist/ (or MNIST/raw/) and ptb/; else $QORNN_DATA, else the cache."),
+]
+
+
+def data_settings(data_dir: Path | None, task: str) -> list[str]:
+    """The data folder as a setting, for the tasks that read files."""
+    from dataclasses import fields
+
+    from qornn.tasks import TASKS
+
+    reads = task in TASKS and any(f.name == "data_dir" for f in fields(TASKS[task]))
+    return [f"task.data_dir={str(data_dir.resolve())!r}"] if data_dir is not None and reads else []

@@ -1,0 +1,52 @@
+"""How figures leave the program: one JSON object, or a table for people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_json(figures: dict[str, Any]) -> None:
+    """One JSON object on standard output; NaN and infinity, which JSON lacks, become null."""
+    print(json.dumps(_finite(figures)))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on standard output."""
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(text(value) for value in row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = 200  # a pipe or a file has no edge to fold at
+    console.print(table)
+
+
+def text(value: object) -> str:
+    """A figure as people write it."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.5g}"
+    return str(value)
+
+
+def bits_text(bits: int | None) -> str:
+    return "fp" if bits is None else str(bits)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,107 @@
+"""qornn size: what a network weighs, by the paper's formula and in truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qornn.cli.options import Bits, Json, Map, Set
+from qornn.cli.output import bits_text, print_json, print_table
+
+
+def run(
+    what: Annotated[
+        str | None, typer.Argument(help="A task or a run folder; without one, the paper's whole table.")
+    ] = None,
+    bits: Bits = None,
+    map: Map = None,
+    set: Set = None,
+    json: Json = False,
+) -> None:
+    """Sizes in bytes: the paper's formula, and everything that must be stored.
+
+    Example: qornn size pmnist --bits 3 --set model.n_h=360
+    """
+    if what is None:
+        _paper_table(json)
+        return
+    from qornn.recipe import find_cell, resolve
+
+    recipe = _of_run(Path(what)) if Path(what).is_dir() else resolve(what, map=map, bits=bits, settings=set or [])
+    figures = _figures(recipe)
+    cell = find_cell(recipe)
+    figures["paper_kB_published"] = cell.facts.get("paper_kB") if cell else None
+    if json:
+        print_json(figures)
+        return
+    flat = {key: value for key, value in figures.items() if key != "operations"}
+    print_table(f"{what}, {bits_text(recipe.model.bits)}", ["", ""], flat.items())
+    rows = [
+        [column, matrix, ops["mult"], ops["add"], ops["operands"]]
+        for column, step in figures["operations"].items()
+        for matrix, ops in step.items()
+    ]
+    print_table("\nOperations a step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
+
+
+def _figures(recipe: Any) -> dict[str, Any]:
+    from qornn.integer.size import complexity, size
+    from qornn.tasks import make_task
+
+    settings = dict(recipe.task)
+    task, m = make_task(settings.pop("name"), **settings), recipe.model
+    found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale, activation=m.activation)
+    operations = complexity(task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=2 if task.one_hot else 9)
+    return {
+        "task": task.name,
+        "n_i": task.n_i,
+        "n_h": m.n_h,
+        "n_o": task.n_o,
+        "bits": m.bits,
+        **asdict(found),
+        "paper_kB": round(found.paper_kB, 2),
+        "true_kB": round(found.true_kB, 2),
+        "operations": {name: asdict(step) for name, step in operations.items()},
+    }
+
+
+def _paper_table(json: bool) -> None:
+    """Every cell of the paper that has a size: ours by the formula, beside the published figure."""
+    from qornn import recipe
+
+    rows = []
+    for name in recipe.names():
+        for cell in recipe.cells(name):
+            if cell.table not in ("performance", "sizes", "pmnist360") or "paper_kB" not in cell.facts:
+                continue
+            orthogonal = cell.recipe.model.kind == "qornn"
+            figures = _figures(cell.recipe) if orthogonal and not cell.post else {}
+            rows.append(
+                {
+                    "task": name,
+                    "strategy": cell.strategy,
+                    "n_h": cell.recipe.model.n_h if orthogonal else None,
+                    "bits": cell.bits,
+                    "paper_bytes": figures.get("paper_bytes"),
+                    "true_bytes": figures.get("true_bytes"),
+                    "paper_kB": figures.get("paper_kB"),
+                    "published_kB": cell.facts["paper_kB"],
+                    "source": "formula"
+                    if figures
+                    else f"cited: {cell.facts.get('cited', 'the paper')}, not recomputed",
+                }
+            )
+    if json:
+        print_json({"table": rows})
+        return
+    shown = [[bits_text(v) if k == "bits" else v for k, v in row.items()] for row in rows]
+    print_table("Sizes (kB = 1024 B)", list(rows[0]), shown)
+
+
+def _of_run(folder: Path) -> Any:
+    from qornn.recipe import read_run
+
+    return read_run(folder)

@@ -1,0 +1,65 @@
+"""qornn train TASK: train a recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qornn.cli.options import Bits, DataDir, Device, Json, Map, Model, Set, data_settings
+from qornn.cli.output import bits_text, print_json, print_table
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="A name from `qornn list`.")],
+    model: Model = "qornn",
+    map: Map = None,
+    bits: Bits = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps; else the recipe's epochs.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
+    device: Device = "auto",
+    set: Set = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder; else runs/TASK-….")] = None,
+    data_dir: DataDir = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Run a few batches and estimate time and memory.")] = False,
+    json: Json = False,
+) -> None:
+    """Train a network as its recipe says, in a folder that `qornn resume` can go on with.
+
+    Example: qornn train copy --bits 6 --set task.T0=200 --set train.lr=2e-4 --steps 1500
+    """
+    from qornn.recipe import resolve
+
+    settings = data_settings(data_dir, task) + list(set or [])
+    settings += [f"train.{key}={value}" for key, value in (("steps", steps), ("seed", seed)) if value is not None]
+    recipe = resolve(task, model=model, map=map, bits=bits, settings=settings)
+
+    from qornn.train import run as runs
+
+    if dry_run:
+        figures = runs.dry_run(recipe, device=device)
+        report(figures, json, f"{task}, {bits_text(recipe.model.bits)}: estimated")
+        return
+    finish(lambda: runs.start(recipe, out, device=device), json)
+
+
+def finish(training: Any, json: bool) -> None:
+    """Run the training and print its result; an interruption says how to go on."""
+    from qornn.train import Interrupted
+    from qornn.train.distributed import rank
+
+    try:
+        run = training()
+    except Interrupted as stopped:
+        typer.echo(str(stopped), err=True)
+        raise typer.Exit(130) from None
+    if rank() == 0:
+        report(run.result, json, f"{run.result['task']}, {bits_text(run.result['bits'])}")
+
+
+def report(figures: dict[str, Any], json: bool, title: str) -> None:
+    if json:
+        print_json(figures)
+    else:
+        print_table(title, ["", ""], figures.items())

@@ -1,0 +1,34 @@
+"""What can go wrong, in words: every error says what, got what, and the way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class QornnError(Exception):
+    """Base of every error raised on purpose; the command line prints it without a traceback."""
+
+
+class SettingsError(QornnError, ValueError):
+    """A value, name or shape given by the caller that cannot be used."""
+
+
+class DataError(QornnError):
+    """A data file that is absent, damaged or not what it should be."""
+
+
+class CheckpointError(QornnError):
+    """A checkpoint that is absent, damaged, of another model, or could not be written."""
+
+
+class DivergenceError(QornnError):
+    """Training produced NaN or exploded."""
+
+
+def unknown(kind: str, name: object, choices: Iterable[str]) -> SettingsError:
+    """The error for a name that is not among the choices: lists them and suggests the nearest one."""
+    names = sorted(choices)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return SettingsError(f"unknown {kind} {name!r}; choose from {', '.join(names)}.{hint}")

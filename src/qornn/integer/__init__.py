@@ -1,0 +1,1 @@
+"""The network in integers: numpy and the standard library only, never torch."""

@@ -1,0 +1,161 @@
+"""What a network weighs and what a step costs, from its shape alone (paper, tables of sizes and of complexity)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from qornn.errors import SettingsError, unknown
+
+KB: Final = 1024  # the paper's kilobyte
+FLOAT_BYTES: Final = 4
+SCALES: Final = ("tensor", "row")
+ACTIVATIONS: Final = ("relu", "modrelu", "identity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """The memory of one network."""
+
+    parameters: int  # n_h^2 + n_h n_i + n_h n_o, as the paper counts them
+    paper_bytes: float  # the paper's formula, which does not round to whole bytes
+    true_bytes: int  # everything that must be stored
+    accumulator_bits: int | None  # None at full precision
+
+    @property
+    def paper_kB(self) -> float:
+        return self.paper_bytes / KB
+
+    @property
+    def true_kB(self) -> float:
+        return self.true_bytes / KB
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One matrix-vector product; `operands` says between what its multiplications are."""
+
+    mult: int
+    add: int
+    operands: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The two products of a time step."""
+
+    input: Product
+    recurrent: Product
+
+
+def size(
+    n_i: int,
+    n_h: int,
+    n_o: int,
+    *,
+    bits: int | None,
+    scale: str = "tensor",
+    activation: str = "relu",
+    activation_bits: int = 12,
+) -> Size:
+    """The size of a network by the paper's formula, and in truth.
+
+    paper = (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes, with k = 32 at full precision (`bits=None`).
+    True adds what the formula leaves out: b_o, the bias of modReLU, the alphas, and the rounding of W and U to whole
+    bytes.
+
+    >>> pmnist = size(1, 170, 10, bits=4)
+    >>> f"{pmnist.paper_kB:.1f} kB on paper, {pmnist.true_bytes} bytes in truth"
+    '20.8 kB on paper, 21383 bytes in truth'
+    """
+    _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
+    _check_bits(bits)
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    if activation not in ACTIVATIONS:
+        raise unknown("activation", activation, ACTIVATIONS)
+    k = 8 * FLOAT_BYTES if bits is None else bits
+    V = FLOAT_BYTES * n_o * n_h
+    floats = n_o + (n_h if activation == "modrelu" else 0)  # b_o and b
+    if bits is not None:
+        floats += 2 * (n_h if scale == "row" else 1)  # alpha_W and alpha_U
+    return Size(
+        parameters=n_h * (n_h + n_i + n_o),
+        paper_bytes=n_h * (n_h + n_i) * k / 8 + V,
+        true_bytes=_packed(n_h * n_h, k) + _packed(n_h * n_i, k) + V + FLOAT_BYTES * floats,
+        accumulator_bits=accumulator_bits(n_h, bits, activation_bits),
+    )
+
+
+def accumulator_bits(n_h: int, bits: int | None, activation_bits: int = 12) -> int | None:
+    """Bits that always hold Σ_j W_int[i, j] h_int[j]: ⌈log2 n_h⌉ + k + k_a − 1; None at full precision.
+
+    This is the loose form, from the shape alone: the true integers of a network usually need fewer.
+    """
+    _check_shape(n_h=n_h)
+    _check_bits(bits)
+    _check_range("activation_bits", activation_bits)
+    if bits is None:
+        return None
+    return (n_h - 1).bit_length() + bits + activation_bits - 1
+
+
+def complexity(
+    n_i: int,
+    n_h: int,
+    *,
+    bits: int | None,
+    activation_bits: int = 12,
+    input_bits: int = 9,
+    one_hot: bool = False,
+) -> dict[str, Step]:
+    """Operations a time step, by column of the paper's table (Computational complexity).
+
+    `full_precision` always; with bits also `quantized_weights`, where W_q is a sum of k binary matrices
+    (−2^(k−1) B_{k−1} + Σ 2^i B_i)·alpha/2^(k−1) and only that factor is multiplied, and `fully_quantized`.
+    With `one_hot` the input product of these two is n_h multiplications and (k_i − 1)(n_i − 1) n_h additions, as the
+    paper states it (k_i = 2 is enough then), and `column_read` is what a device needs instead: to add one column of U.
+    """
+    _check_shape(n_i=n_i, n_h=n_h)
+    _check_bits(bits)
+    _check_range("activation_bits", activation_bits)
+    _check_range("input_bits", input_bits)
+    dense = Step(Product(n_i * n_h, n_i * n_h, "FP"), Product(n_h * n_h, n_h * n_h, "FP"))
+    if bits is None:
+        return {"full_precision": dense}
+    recurrent = Product(n_h * n_h, n_h * n_h, f"{bits}x{activation_bits} bits")
+    weights = Step(Product(n_h, bits * n_i * n_h, "FP"), Product(n_h, bits * n_h * n_h, "FP"))
+    full = Step(Product(n_i * n_h, n_i * n_h, f"{bits}x{input_bits} bits"), recurrent)
+    if not one_hot:
+        return {"full_precision": dense, "quantized_weights": weights, "fully_quantized": full}
+    additions = (input_bits - 1) * (n_i - 1) * n_h
+    return {
+        "full_precision": dense,
+        "quantized_weights": Step(Product(n_h, additions, "FP"), weights.recurrent),
+        "fully_quantized": Step(Product(n_h, additions, full.input.operands), recurrent),
+        "column_read": Step(Product(0, n_h, "none"), recurrent),
+    }
+
+
+def _packed(count: int, bits: int) -> int:
+    """Bytes of `count` integers packed side by side, rounded up."""
+    return -(-count * bits // 8)
+
+
+def _check_shape(**shape: int) -> None:
+    for name, n in shape.items():
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise SettingsError(f"{name} must be a whole number of at least 1, got {n!r}")
+
+
+def _check_bits(bits: int | None) -> None:
+    if bits is None or (isinstance(bits, int) and not isinstance(bits, bool) and 2 <= bits <= 8):
+        return
+    is_for_activations = isinstance(bits, int) and 8 < bits <= 16
+    way_out = f"activations take activation_bits={bits}" if is_for_activations else "full precision is bits=None"
+    raise SettingsError(f"bits must be in 2..8, got {bits!r}; {way_out}")
+
+
+def _check_range(name: str, bits: int) -> None:
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 2 <= bits <= 16:
+        raise SettingsError(f"{name} must be in 2..16, got {bits!r}")

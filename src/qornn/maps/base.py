@@ -1,0 +1,67 @@
+"""What an orthogonal map is: before the forward pass, after the optimizer's step, or as a term of the loss."""
+
+from __future__ import annotations
+
+from abc import ABC
+
+import torch
+from torch import Tensor, nn
+
+from qornn.errors import SettingsError
+
+
+class OrthogonalMap(nn.Module, ABC):
+    """W_raw, what the optimizer holds, to W, what the network uses."""
+
+    exact = True  # W is orthogonal to round-off; the soft strategies say False
+    retracts = False  # W must be brought back after every optimizer step
+    penalises = False  # the loss has a term of this map's
+
+    def forward(self, W: Tensor) -> Tensor:
+        """The differentiable map W_raw -> W; the identity for strategies that keep W_raw itself orthogonal."""
+        return W
+
+    def right_inverse(self, W: Tensor) -> Tensor:
+        """A W_raw that maps to W, so that torch's register_parametrization accepts the map."""
+        return W
+
+    @torch.no_grad()
+    def retract_(self, W: Tensor, W_before: Tensor, *, generator: torch.Generator | None = None) -> None:
+        """Bring W back to the manifold after optimizer.step(); by default nothing."""
+
+    @torch.no_grad()
+    def project_(self, W: Tensor, *, tolerance: float = 1e-4) -> None:
+        """Make a W that must be orthogonal so, when it is off by more than the tolerance; by default nothing."""
+
+    def penalty(self, W_q: Tensor) -> Tensor:
+        """The term this strategy adds to the loss; by default 0."""
+        return W_q.new_zeros(())
+
+
+def check_square(W: Tensor, what: str) -> None:
+    """Refuse anything but one square matrix of numbers."""
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.numel():
+        raise SettingsError(f"{what} needs a square matrix (n_h, n_h), got shape {tuple(W.shape)}")
+    if not W.is_floating_point():
+        raise SettingsError(f"{what} needs floating-point weights, got {W.dtype}")
+
+
+def deviation(W: Tensor) -> Tensor:
+    """Largest entry of |WᵀW − I|."""
+    return (W.mT @ W - torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)).abs().max()
+
+
+def polar_factor(W: Tensor) -> Tensor:
+    """The nearest orthogonal matrix in Frobenius norm, by SVD in float64."""
+    left, _, right = torch.linalg.svd(wide(W))
+    return like(left @ right, W)
+
+
+def wide(W: Tensor) -> Tensor:
+    """W in float64; on the CPU where its own device has none (MPS)."""
+    return (W.cpu() if W.device.type == "mps" else W).double()
+
+
+def like(W: Tensor, other: Tensor) -> Tensor:
+    """W back in the other's type and on its device; the type first, since the device may not know float64."""
+    return W.to(other.dtype).to(other.device)

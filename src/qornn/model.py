@@ -1,0 +1,223 @@
+"""The network of the paper, in its symbols: the file to read first.
+
+    W = map(W_raw)            orthogonal                      (maps/)
+    W_q, U_q = q_k(W), q_k(U) on k bits                       (quant/)
+    h_t = σ(W_q h_{t−1} + U_q x_t),  h_0 = 0                  (recurrence/)
+    y = V h + b_o             of the last state, or of all
+
+The map and the quantizer run once per forward pass, never once per time step.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from qornn.errors import SettingsError, unknown
+from qornn.maps import OrthogonalMap, make_map, start
+from qornn.quant import Quantizer, Uniform, make_quantizer
+from qornn.recurrence import ACTIVATIONS, recurrence
+
+READOUTS = ("last", "all")
+READOUT_ACTIVATIONS = (None, "relu")
+INITS = {"xavier-normal": nn.init.xavier_normal_, "kaiming-normal": nn.init.kaiming_normal_}
+
+
+class ModReLU(nn.Module):
+    """σ(z) = sign(z)·max(|z| + b, 0), b learned per unit (Helfrich et al. 2018)."""
+
+    def __init__(self, n_h: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.b = nn.Parameter(torch.empty(n_h).uniform_(-0.01, 0.01, generator=generator))
+
+    def forward(self, z: Tensor) -> Tensor:
+        return z.sign() * torch.relu(z.abs() + self.b)
+
+
+class OrthogonalRecurrence(nn.Module):
+    """h_t = σ(W_q h_{t−1} + U_q x_t): the recurrent layer alone, called like torch.nn.RNN.
+
+    `states, last = layer(x, h0)`, batch first; x is (B, T, n_i), or integer codes (B, T) in place of one-hot vectors.
+    """
+
+    def __init__(
+        self,
+        n_i: int,
+        n_h: int,
+        *,
+        map: str | OrthogonalMap = "bjorck",
+        bits: int | None = None,
+        quantizer: str | Quantizer = "uniform",
+        scale: str = "tensor",
+        bits_U: int | None = None,
+        activation: str = "relu",
+        init: str = "haar",
+        init_U: str = "xavier-normal",
+        generator: torch.Generator | None = None,
+        **map_options: Any,
+    ) -> None:
+        super().__init__()
+        for name, value in (("n_i", n_i), ("n_h", n_h)):
+            if value < 1:
+                raise SettingsError(f"{name} must be at least 1, got {value}")
+        if activation not in ACTIVATIONS:
+            raise unknown("activation", activation, ACTIVATIONS)
+        self.n_i, self.n_h, self.activation = n_i, n_h, activation
+        self.map = make_map(map, **map_options)
+        self.q_W = make_quantizer(quantizer, bits, scale=scale)
+        k_U = bits_U or (self.q_W.bits if self.q_W is not None else None)
+        self.q_U = None if k_U is None else Uniform(k_U, scale=scale)
+        self.W_raw = nn.Parameter(start(init, n_h, generator=generator))
+        self.U_raw = nn.Parameter(_initial(init_U, n_h, n_i, generator=generator))
+        self.modrelu = ModReLU(n_h, generator=generator) if activation == "modrelu" else None
+
+    @property
+    def bits(self) -> int | None:
+        """Weight bits k; None is full precision."""
+        return None if self.q_W is None else self.q_W.bits
+
+    def W(self) -> Tensor:
+        """The orthogonal matrix, before it is quantized."""
+        return self.map(self.W_raw)
+
+    def W_q(self) -> Tensor:
+        """The recurrent matrix the network uses."""
+        W = self.W()
+        return W if self.q_W is None else self.q_W(W)
+
+    def U_q(self) -> Tensor:
+        """The input matrix the network uses."""
+        return self.U_raw if self.q_U is None else self.q_U(self.U_raw)
+
+    def penalty(self) -> Tensor | None:
+        """What this map adds to the loss, or None for the maps that add nothing."""
+        return self.map.penalty(self.W_q()) if self.map.penalises else None
+
+    def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
+        x = self._checked_input(x)
+        h0 = self._checked_state(x, h0)
+        lengths = _checked_lengths(x, lengths)
+        b = None if self.modrelu is None else self.modrelu.b
+        return recurrence(x, self.W_q(), self.U_q(), b, h0, lengths, self.activation)
+
+    def _checked_input(self, x: Tensor) -> Tensor:
+        if x.ndim == 2 and not x.is_floating_point():
+            return self._checked_codes(x)
+        if x.ndim != 3 or x.shape[2] != self.n_i:
+            raise SettingsError(
+                f"x must be (B, T, {self.n_i}), or integer codes (B, T) below {self.n_i}; "
+                f"got shape {tuple(x.shape)}, {x.dtype}"
+            )
+        _refuse_empty(x)
+        if not x.is_floating_point():
+            raise SettingsError(f"x of shape (B, T, n_i) must be floating point, got {x.dtype}; call x.float() first")
+        return x.to(self.W_raw.dtype)
+
+    def _checked_codes(self, x: Tensor) -> Tensor:
+        _refuse_empty(x)
+        if torch.compiler.is_compiling():
+            return x.long()
+        low, high = (int(v) for v in torch.aminmax(x))
+        if low < 0 or high >= self.n_i:
+            raise SettingsError(f"codes must lie in 0..{self.n_i - 1}, got {low}..{high}")
+        return x.long()
+
+    def _checked_state(self, x: Tensor, h0: Tensor | None) -> Tensor:
+        if h0 is None:
+            return self.W_raw.new_zeros(len(x), self.n_h)
+        if h0.shape != (len(x), self.n_h):
+            raise SettingsError(f"h0 must be (B, n_h) = ({len(x)}, {self.n_h}), got shape {tuple(h0.shape)}")
+        return h0.to(self.W_raw.dtype)
+
+    def extra_repr(self) -> str:
+        return f"n_i={self.n_i}, n_h={self.n_h}, bits={self.bits}, activation={self.activation!r}"
+
+
+class OrthogonalRNN(nn.Module):
+    """y = V h + b_o on an orthogonal recurrence (paper, Vanilla RNNs); softmax belongs to the loss.
+
+    >>> model = OrthogonalRNN(1, 170, 10, map="bjorck", bits=5)
+    >>> y, h = model(torch.rand(2, 784, 1))
+    >>> y.shape, h.shape
+    (torch.Size([2, 10]), torch.Size([2, 170]))
+    """
+
+    def __init__(
+        self,
+        n_i: int,
+        n_h: int,
+        n_o: int,
+        *,
+        readout: Literal["last", "all"] = "last",
+        readout_activation: str | None = None,
+        init_V: str = "xavier-normal",
+        gain_V: float = 1.0,
+        generator: torch.Generator | None = None,
+        **recurrence_options: Any,
+    ) -> None:
+        super().__init__()
+        if n_o < 1:
+            raise SettingsError(f"n_o must be at least 1, got {n_o}")
+        if readout not in READOUTS:
+            raise unknown("readout", readout, READOUTS)
+        if readout_activation not in READOUT_ACTIVATIONS:
+            raise unknown("readout_activation", readout_activation, ["relu"])
+        self.n_o, self.readout, self.readout_activation = n_o, readout, readout_activation
+        self.recurrence = OrthogonalRecurrence(n_i, n_h, generator=generator, **recurrence_options)
+        self.V = nn.Parameter(gain_V * _initial(init_V, n_o, n_h, generator=generator))
+        self.b_o = nn.Parameter(torch.zeros(n_o))
+
+    def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
+        _refuse_nan(x)
+        states, last = self.recurrence(x, h0, lengths=lengths)
+        h = last if self.readout == "last" else states
+        if self.readout_activation == "relu":
+            h = h.relu()
+        return F.linear(h, self.V, self.b_o), last
+
+    def penalty(self) -> Tensor | None:
+        """What the recurrence's map adds to the loss, if anything."""
+        return self.recurrence.penalty()
+
+    def extra_repr(self) -> str:
+        return f"n_o={self.n_o}, readout={self.readout!r}, readout_activation={self.readout_activation!r}"
+
+
+def _initial(name: str, rows: int, columns: int, *, generator: torch.Generator | None) -> Tensor:
+    if name not in INITS:
+        raise unknown("initialisation", name, INITS)
+    return INITS[name](torch.empty(rows, columns), generator=generator)  # type: ignore[operator]
+
+
+def _refuse_empty(x: Tensor) -> None:
+    if not (x.shape[0] and x.shape[1]):
+        raise SettingsError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
+
+
+def _refuse_nan(x: Tensor) -> None:
+    """A NaN in one sample would silently poison every weight at the next step."""
+    if torch.compiler.is_compiling() or not x.is_floating_point() or not bool(x.isnan().any()):
+        return
+    place = tuple(x.isnan().nonzero()[0].tolist())
+    raise SettingsError(f"x holds NaN, first at (sequence, step, channel) = {place}; fill or drop missing values first")
+
+
+def _checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:
+    """True lengths as (B,) int64, each in 1..T."""
+    if lengths is None:
+        return None
+    lengths = torch.as_tensor(lengths, device=x.device)
+    if lengths.shape != (len(x),) or lengths.is_floating_point():
+        raise SettingsError(
+            f"lengths must be {len(x)} integers, one a sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
+        )
+    if not torch.compiler.is_compiling() and not bool(((lengths >= 1) & (lengths <= x.shape[1])).all()):
+        raise SettingsError(
+            f"lengths must lie in 1..{x.shape[1]} (the padded length), got {int(lengths.min())}..{int(lengths.max())}"
+        )
+    return lengths.long()

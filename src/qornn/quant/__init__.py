@@ -1,0 +1,27 @@
+"""W -> (integers, alpha). A new quantizer is one file here and one line in the dict."""
+
+from qornn.errors import unknown
+from qornn.quant.base import Quantizer, check_bits, round_half_away
+from qornn.quant.identity_offset import IdentityOffset
+from qornn.quant.uniform import Uniform
+
+QUANTIZERS: dict[str, type[Quantizer]] = {"uniform": Uniform, "identity-offset": IdentityOffset}
+
+__all__ = [
+    "QUANTIZERS",
+    "IdentityOffset",
+    "Quantizer",
+    "Uniform",
+    "check_bits",
+    "make_quantizer",
+    "round_half_away",
+]
+
+
+def make_quantizer(quantizer: str | Quantizer, bits: int | None, **options: str) -> Quantizer | None:
+    """The quantizer of that name, the object itself, or None for full precision (bits=None)."""
+    if isinstance(quantizer, Quantizer):
+        return quantizer
+    if quantizer not in QUANTIZERS:
+        raise unknown("quantizer", quantizer, QUANTIZERS)
+    return None if bits is None else QUANTIZERS[quantizer](bits, **options)

@@ -1,0 +1,64 @@
+"""What a quantizer is: weights become integers once, and the float weight is defined by those integers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from qornn.errors import SettingsError
+
+BITS = range(2, 9)
+
+
+class Quantizer(nn.Module, ABC):
+    """W -> (integers, alpha) -> W_q, with the straight-through estimator behind it."""
+
+    bits: int
+
+    @abstractmethod
+    def to_int(self, W: Tensor) -> tuple[Tensor, Tensor]:
+        """Integers (in W's own float type, exact) and scale alpha; the only place weights are rounded."""
+
+    @abstractmethod
+    def dequantize(self, integers: Tensor, alpha: Tensor) -> Tensor:
+        """W_q from its integers."""
+
+    def forward(self, W: Tensor) -> Tensor:
+        """W_q = dequantize(to_int(W)); the gradient passes unchanged, also where the value was clipped."""
+        return _StraightThrough.apply(W, self)
+
+
+class _StraightThrough(torch.autograd.Function):
+    """The value of W_q, bit for bit, with the gradient of the identity (paper, the straight-through estimator).
+
+    Writing W + (W_q − W).detach() instead would round twice and leave W_q off its own grid.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, W: Tensor, quantizer: Quantizer) -> Tensor:
+        return quantizer.dequantize(*quantizer.to_int(W))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0], None
+
+
+def round_half_away(x: Tensor) -> Tensor:
+    """Nearest integer, ties away from zero: the one rounding rule of the package.
+
+    floor(|x| + 0.5) would be wrong at 0.49999997, where the addition itself rounds up to 1.
+    """
+    whole = x.trunc()
+    return whole + x.sign() * ((x - whole).abs() >= 0.5)
+
+
+def check_bits(bits: int) -> int:
+    """Weight bits, refused with the way out when outside 2..8."""
+    if isinstance(bits, bool) or not isinstance(bits, int) or bits not in BITS:
+        raise SettingsError(
+            f"bits must be in 2..8, got {bits!r}; None is full precision, and activations take activation_bits=12"
+        )
+    return bits

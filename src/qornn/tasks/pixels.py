@@ -1,0 +1,82 @@
+"""Images read one pixel a step and classified at the end: what smnist, pmnist and digits share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from qornn.tasks.base import Batch, Split, Task, check_count, check_split, split_rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CLASSES = 10
+
+
+class Images(NamedTuple):
+    """Images and their classes, in the bytes they are stored in."""
+
+    pixels: np.ndarray  # (N, T) uint8
+    labels: np.ndarray  # (N,) uint8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pixels(Task):
+    """Ten classes of images; x_t is pixel t divided by the brightest value."""
+
+    metric_name = "accuracy"
+    higher_is_better = True
+    readout = "last"
+    n_i = 1
+    n_o = CLASSES
+    peak: ClassVar[int]
+
+    limit: int | None = None  # only the first so many training images, for quick trials
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            check_count("limit", self.limit)
+
+    @abstractmethod
+    def load(self) -> dict[Split, Images]:
+        """The three splits, the whole of them."""
+
+    @property
+    def naive_baseline(self) -> float:
+        """One class in ten, in percent."""
+        return 100 / CLASSES
+
+    def size(self, split: Split) -> int:
+        return len(self._images[check_split(split)].labels)
+
+    def batch(self, split: Split, index: int, batch: int, *, seed: int = 0) -> Batch:
+        import torch
+
+        rows = split_rows(self.size(split), split, index, batch, seed)
+        pixels, labels = self._images[split]
+        x = self.arrange(pixels[rows]).astype(np.float32) / np.float32(self.peak)  # (B, T)
+        return Batch(torch.from_numpy(x[:, :, None]), torch.from_numpy(labels[rows].astype(np.int64)))
+
+    def arrange(self, pixels: np.ndarray) -> np.ndarray:
+        """The order in which the pixels are read."""
+        return pixels
+
+    def loss(self, y: Tensor, batch: Batch) -> Tensor:
+        from qornn.tasks import losses
+
+        return losses.cross_entropy(y, batch)
+
+    def metric(self, y: Tensor, batch: Batch) -> float:
+        from qornn.tasks import losses
+
+        return losses.accuracy(y, batch)
+
+    @cached_property
+    def _images(self) -> dict[Split, Images]:
+        splits = self.load()
+        train = splits["train"]
+        return splits | {"train": Images(train.pixels[: self.limit], train.labels[: self.limit])}

@@ -1,0 +1,56 @@
+"""From a recipe to the objects it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from qornn.errors import unknown
+from qornn.model import OrthogonalRNN
+from qornn.recipe import ModelSettings, Recipe
+from qornn.tasks import make_task
+from qornn.tasks.base import Task
+
+
+def build_task(recipe: Recipe) -> Task:
+    """The recipe's task."""
+    settings = dict(recipe.task)
+    return make_task(settings.pop("name"), **settings)
+
+
+def build_model(recipe: Recipe, task: Task) -> nn.Module:
+    """The recipe's network for the task, its weights drawn from the recipe's seed."""
+    kind = recipe.model.kind
+    if kind not in MODELS:
+        raise unknown("model", kind, MODELS)
+    generator = torch.Generator().manual_seed(recipe.train.seed)
+    return MODELS[kind](recipe.model, task, generator)
+
+
+def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:
+    options: dict[str, dict[str, Any]] = {"projunn": {"rank": settings.rank}, "penalty": {"strength": settings.penalty}}
+    return OrthogonalRNN(
+        task.n_i,
+        settings.n_h,
+        task.n_o,
+        map=settings.map,
+        bits=settings.bits,
+        bits_U=settings.bits_U,
+        quantizer=settings.quantizer,
+        scale=settings.scale,
+        activation=settings.activation,
+        readout=task.readout,
+        readout_activation=settings.readout_activation,
+        init=settings.init,
+        init_U=settings.init_U,
+        init_V=settings.init_V,
+        gain_V=settings.gain_V,
+        generator=generator,
+        **options.get(settings.map, {}),
+    )
+
+
+MODELS: dict[str, Callable[[ModelSettings, Task, torch.Generator], nn.Module]] = {"qornn": _qornn}

@@ -1,0 +1,111 @@
+"""Evaluation and the diagnostics that stand beside every loss; consumes no training randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from qornn.model import OrthogonalRecurrence
+from qornn.quant import Quantizer, Uniform
+from qornn.tasks.base import Batch, Split, Task
+from qornn.train.distributed import Processes
+from qornn.train.optim import recurrences
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module, task: Task, split: Split, batch: int, *, seed: int = 0, processes: Processes | None = None
+) -> float:
+    """The task's metric over one pass of the split."""
+    processes = processes or Processes()
+    device = next(model.parameters()).device
+    total = torch.zeros(2, dtype=torch.float64)
+    training = model.training
+    model.eval()
+    for number, part in enumerate(task.batches(split, batch, seed=seed)):
+        if number % processes.world == processes.rank:
+            part = part.to(device)
+            y, _ = model(part.x, lengths=part.lengths)
+            total += torch.tensor([task.metric(y, part) * part.weight, part.weight], dtype=torch.float64)
+    model.train(training)
+    total = processes.sum(total)
+    return float(total[0] / total[1]) if total[1] > 0 else float("nan")
+
+
+@torch.no_grad()
+def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[str, float]:
+    """‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights, and max|h| on a few sequences (MATHS 6).
+
+    With several layers, the worst of each.
+    """
+    with _largest_states(model) as largest:
+        device = next(model.parameters()).device
+        few = batch.rows(0, sequences).to(device)
+        model(few.x, lengths=few.lengths)
+    found = [_of_layer(layer) for layer in recurrences(model)]
+    if not found:
+        return {"max_h": max(largest, default=float("nan"))}
+    worst = {"orthogonality": max, "sigma_min": min, "sigma_max": max, "saturation": max}
+    return {key: pick(f[key] for f in found) for key, pick in worst.items()} | {"max_h": max(largest)}
+
+
+@contextmanager
+def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
+    """Inside, every layer's weights are on `bits` bits (None: quantizers off), whatever it was trained with: PTQ."""
+    layers = recurrences(model)
+    before = [(layer.q_W, layer.q_U) for layer in layers]
+    for layer in layers:
+        layer.q_W, layer.q_U = (None, None) if bits is None else (_same_kind(layer.q_W, bits), Uniform(bits))
+    try:
+        yield
+    finally:
+        for layer, (q_W, q_U) in zip(layers, before, strict=True):
+            layer.q_W, layer.q_U = q_W, q_U
+
+
+def _same_kind(quantizer: Quantizer | None, bits: int) -> Quantizer:
+    return Uniform(bits) if quantizer is None else type(quantizer)(bits, scale=quantizer.scale)
+
+
+def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
+    W = layer.W()
+    W_q = W if layer.q_W is None else layer.q_W(W)
+    W64 = W_q.double().cpu()
+    singular = torch.linalg.svdvals(W64)
+    identity = torch.eye(layer.n_h, dtype=torch.float64)
+    return {
+        "orthogonality": float((W64 @ W64.mT - identity).norm()),
+        "sigma_min": float(singular[-1]),
+        "sigma_max": float(singular[0]),
+        "saturation": _clipped_share(W, layer.q_W),
+    }
+
+
+def _clipped_share(W: Tensor, quantizer: Quantizer | None) -> float:
+    """Share of entries farther than half a step from their level: those the grid's ends cut off."""
+    if quantizer is None:
+        return 0.0
+    integers, alpha = quantizer.to_int(W)
+    half_step = alpha / 2**quantizer.bits
+    cut = (W - quantizer.dequantize(integers, alpha)).abs() > half_step * (1 + 1e-4)
+    return float(cut.double().mean())
+
+
+@contextmanager
+def _largest_states(model: nn.Module) -> Iterator[list[float]]:
+    """Collects max|h| of every orthogonal layer that runs inside."""
+    largest: list[float] = []
+
+    def look(module: nn.Module, inputs: Any, outputs: tuple[Tensor, Tensor]) -> None:
+        largest.append(float(outputs[0].abs().max()))
+
+    hooks = [layer.register_forward_hook(look) for layer in recurrences(model)]
+    try:
+        yield largest
+    finally:
+        for hook in hooks:
+            hook.remove()

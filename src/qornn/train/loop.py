@@ -1,0 +1,267 @@
+"""The training loop: short, because the retraction and the exact resume must be visible."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from qornn.errors import DivergenceError, unknown
+from qornn.recipe import TrainSettings
+from qornn.tasks.base import Batch, Task
+from qornn.train import checkpoint as checkpoints
+from qornn.train.distributed import Processes, join
+from qornn.train.evaluate import diagnostics, evaluate
+from qornn.train.log import Display, MetricsLog, draw_curve
+from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_learning_rate, step_and_retract
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
+EXPLOSION = 1e6  # times the best loss so far
+
+
+class Interrupted(Exception):
+    """Ctrl-C or a polite kill: the run was saved and can be resumed."""
+
+
+class Trainer:
+    """Trains a model on a task, from wherever it was left.
+
+    `out=None` keeps nothing on disk. With a folder, a checkpoint holds all that the next step depends on, so a resumed
+    run ends with the same bits as one never interrupted (on the same machine with the same number of threads).
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        settings: TrainSettings | None = None,
+        *,
+        out: str | Path | None = None,
+        device: str = "auto",
+        quiet: bool = False,
+    ) -> None:
+        self.settings = settings or TrainSettings()
+        self.device = choose_device(device)
+        self.processes: Processes = join(self.device)
+        self.rows = self.processes.share(min(self.settings.batch, task.size("train")))
+        self.model, self.task = model.to(self.device), task
+        self.out = Path(out) if out is not None else None
+        self.quiet = quiet or not self.processes.first
+        self.layers = recurrences(model)
+        self.optimizer = make_optimizer(model, self.settings)
+        self.generator = torch.Generator().manual_seed(self.settings.seed + 2**32)  # of the retraction alone
+        self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
+        self.total = self.settings.steps or self.settings.epochs * self.steps_per_epoch
+        self.step = 0
+        self.best = math.inf  # smallest training loss so far
+        self.seconds = 0.0  # of training, over all sittings
+        self._log_length = 0
+        self._project(tolerance=1e-6)
+
+    def run(self) -> dict[str, Any]:
+        """Train to the end; the result's figures, measured on the test set once."""
+        began = time.monotonic() - self.seconds
+        log = MetricsLog(self.out if self.processes.first else None, length=self._log_length)
+        flush = torch.set_flush_denormal(True)  # vanishing gradients become denormals, and those are 10× slower
+        model = self.processes.wrap(self.model)
+        try:
+            with Display(self.total, start=self.step, quiet=self.quiet) as display, _stop_politely() as asked:
+                self._train(model, log, display, began, asked)
+            result = self._final(began)
+            log.write({"step": self.step, **{k: v for k, v in result.items() if isinstance(v, int | float)}})
+        finally:
+            log.close()
+            if flush:
+                torch.set_flush_denormal(False)
+        return result
+
+    def _train(self, model: nn.Module, log: MetricsLog, display: Display, began: float, asked: list[int]) -> None:
+        batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed, start=self.step)
+        saved = time.monotonic()
+        for batch in batches:
+            if self.step >= self.total:
+                break
+            loss, norm, stop = self._one_step(model, batch, bool(asked))
+            self.step += 1
+            self.seconds = time.monotonic() - began
+            display.step(self.step, loss)
+            self._record(log, display, batch, loss, norm)
+            s = self.settings
+            due = s.checkpoint_every and self.step % s.checkpoint_every == 0
+            if stop or due or time.monotonic() - saved > s.checkpoint_seconds or self.step == self.total:
+                self.save(log.length)
+                saved = time.monotonic()
+            if stop and self.step < self.total:
+                raise Interrupted(f"interrupted at step {self.step} of {self.total}, saved")
+
+    def _one_step(self, model: nn.Module, batch: Batch, asked: bool) -> tuple[float, float, bool]:
+        """One update; loss over the global batch, gradient norm, and whether some process was asked to stop."""
+        share = batch.rows(*self.rows)
+        part = share.to(self.device)
+        y, _ = model(part.x, lengths=part.lengths)
+        # DDP averages over processes; this weight makes the average the mean over the global batch's targets.
+        loss = self.task.loss(y, part) * (share.weight * self.processes.world / batch.weight)
+        objective = loss
+        for layer in self.layers:
+            if (penalty := layer.penalty()) is not None:
+                objective = objective + penalty
+        self.optimizer.zero_grad(set_to_none=True)
+        objective.backward()
+        norm = self._clip()
+        facts = torch.tensor([loss.item() / self.processes.world, float(asked)], dtype=torch.float64)
+        value, stop = self.processes.sum(facts).tolist()
+        self._check(value, norm)
+        set_learning_rate(self.optimizer, learning_rate(self.step, self.steps_per_epoch, self.settings))
+        step_and_retract(self.optimizer, self.layers, self.generator)
+        if (self.step + 1) % REPAIR_EVERY == 0:
+            self._project()
+        return value, norm, stop > 0
+
+    def _clip(self) -> float:
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = nn.utils.get_total_norm(gradients)
+        if self.settings.clip:
+            nn.utils.clip_grads_with_norm_(self.model.parameters(), self.settings.clip, norm)
+        return float(norm)
+
+    def _check(self, loss: float, norm: float) -> None:
+        """Stop at NaN or explosion, before it reaches the weights."""
+        limit = EXPLOSION * max(self.best, self.task.naive_baseline if not self.task.higher_is_better else 1.0)
+        self.best = min(self.best, loss) if math.isfinite(loss) else self.best
+        if math.isfinite(norm) and loss <= limit:
+            return
+        saved = checkpoints.files(self.out / "checkpoint") if self.out else []
+        what = f"the gradient's norm is {norm:g}" if loss <= limit else f"the loss is {loss:g}"
+        raise DivergenceError(
+            f"diverged at step {self.step}: {what}. Likely cause: states that grow at every step "
+            f"(σ_max of W_q above 1) or too large a learning rate (now {self.settings.lr:g}). "
+            "Try a smaller train.lr, train.clip=1, model.scale=row or more bits. "
+            f"Last good checkpoint: {saved[-1] if saved else 'none yet'}"
+        )
+
+    def _record(self, log: MetricsLog, display: Display, batch: Batch, loss: float, norm: float) -> None:
+        s = self.settings
+        record: dict[str, Any] = {}
+        if self.step % s.log_every == 0 or self.step in (1, self.total):
+            lr = learning_rate(self.step - 1, self.steps_per_epoch, s)
+            record = {"loss": loss, "grad_norm": norm, "lr": lr, "seconds": round(self.seconds, 3)}
+        if self.step % (s.eval_every or self.steps_per_epoch) == 0 or self.step == self.total:
+            value = evaluate(self.model, self.task, "validation", s.batch, processes=self.processes)
+            found = diagnostics(self.model, batch)
+            record |= {"validation": None if math.isnan(value) else value, **found}
+            if self.processes.first:
+                display.say(self._verdict(value, loss, found))
+        if record:
+            log.write({"step": self.step, "epoch": round(self.step / self.steps_per_epoch, 4), **record})
+        if "validation" in record and self.out is not None and self.processes.first:
+            draw_curve(self.out, metric=self.task.metric_name, baseline=self.task.naive_baseline)
+
+    def _verdict(self, value: float, loss: float, found: dict[str, float]) -> str:
+        task = self.task
+        verdict = "NC" if math.isnan(value) or not task.converged(value) else "converged"
+        score = "no validation set" if math.isnan(value) else f"validation {task.metric_name} {value:.5g}"
+        facts = "  ".join(f"{name} {number:.4g}" for name, number in found.items())
+        return f"step {self.step}  loss {loss:.4g}  {score} (naive {task.naive_baseline:.4g}: {verdict})  {facts}"
+
+    def _final(self, began: float) -> dict[str, Any]:
+        value = evaluate(self.model, self.task, "test", self.settings.batch, processes=self.processes)
+        few = next(self.task.batches("test", self.settings.batch))
+        return {
+            "metric": self.task.metric_name,
+            "value": value,
+            "baseline": self.task.naive_baseline,
+            "converged": self.task.converged(value),
+            "steps": self.step,
+            "seconds": round(time.monotonic() - began, 3),
+            "device": str(self.device),
+            **diagnostics(self.model, few),
+        }
+
+    def save(self, log_length: int = 0) -> None:
+        """Write a checkpoint of the run as it stands."""
+        if self.out is None or not self.processes.first:
+            return
+        extra = {
+            "log_length": log_length,
+            "seconds": self.seconds,
+            "best": self.best,
+            "threads": torch.get_num_threads(),
+        }
+        state = checkpoints.Checkpoint(
+            self.step,
+            self.model.state_dict(),
+            checkpoints.optimizer_state(self.optimizer, self.model),
+            {"retraction": self.generator.get_state()},
+            extra,
+        )
+        checkpoints.save(self.out / "checkpoint", state)
+
+    def restore(self, path: Path) -> None:
+        """Go on from a checkpoint."""
+        state = checkpoints.load(path)
+        checkpoints.load_into(self.model, state.model, path)
+        checkpoints.load_optimizer(self.optimizer, self.model, state.optimizer)
+        self.generator.set_state(state.rng["retraction"])
+        self.step, self.best = state.step, float(state.extra["best"])
+        self.seconds, self._log_length = float(state.extra["seconds"]), int(state.extra["log_length"])
+        self._project(tolerance=1e-3)  # wide: a healthy checkpoint must go on unchanged, bit for bit
+
+    def _project(self, tolerance: float = 1e-4) -> None:
+        for layer in self.layers:
+            layer.map.project_(layer.W_raw.detach(), tolerance=tolerance)
+
+    def probe(self, repeats: int = 2) -> float:
+        """Seconds a training step takes, after one to warm up; leaves the weights changed."""
+        flush = torch.set_flush_denormal(True)
+        try:
+            model = self.processes.wrap(self.model)
+            batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed)
+            self._one_step(model, next(batches), False)
+            began = time.monotonic()
+            for _ in range(repeats):
+                self._one_step(model, next(batches), False)
+            return (time.monotonic() - began) / repeats
+        finally:
+            if flush:
+                torch.set_flush_denormal(False)
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; "auto" takes CUDA, then MPS, then the CPU."""
+    if name.split(":")[0] not in DEVICES:
+        raise unknown("device", name, DEVICES)
+    if name != "auto":
+        return torch.device(name)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@contextmanager
+def _stop_politely() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM, so that the step in hand is finished and saved; a second Ctrl-C stops at once."""
+    asked: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: signals are somebody else's
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,58 @@
+"""Optimizers from torch, a learning rate that is a function of the step, and the retraction after the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor, nn
+
+from qornn.errors import unknown
+from qornn.model import OrthogonalRecurrence
+from qornn.recipe import TrainSettings
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "rmsprop": lambda groups: torch.optim.RMSprop(groups, alpha=0.99, eps=1e-8),
+}
+
+
+def recurrences(model: nn.Module) -> list[OrthogonalRecurrence]:
+    """Every orthogonal layer of the model."""
+    return [module for module in model.modules() if isinstance(module, OrthogonalRecurrence)]
+
+
+def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
+    """The optimizer of that name; W's group carries the divider of its learning rate."""
+    if settings.optimizer not in OPTIMIZERS:
+        raise unknown("optimizer", settings.optimizer, OPTIMIZERS)
+    W = [layer.W_raw for layer in recurrences(model)]
+    rest = [p for p in model.parameters() if not any(p is w for w in W)]
+    groups = [{"params": W, "divider": settings.divider}, {"params": rest, "divider": 1.0}]
+    return OPTIMIZERS[settings.optimizer]([group for group in groups if group["params"]])
+
+
+def learning_rate(step: int, steps_per_epoch: int, settings: TrainSettings) -> float:
+    """lr · lr_factor^⌊epoch/lr_every⌋, after a linear rise over the first `warmup` steps."""
+    epoch = step // steps_per_epoch
+    lr = settings.lr * settings.lr_factor ** (epoch // settings.lr_every)
+    return lr * min(1.0, (step + 1) / settings.warmup) if settings.warmup else lr
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Δ/d for the recurrent weights is a learning rate of lr/d."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr / group["divider"]
+
+
+@torch.no_grad()
+def step_and_retract(
+    optimizer: torch.optim.Optimizer, layers: Iterable[OrthogonalRecurrence], generator: torch.Generator
+) -> None:
+    """optimizer.step(), then every W goes back to where its map wants it."""
+    before: list[tuple[OrthogonalRecurrence, Tensor]] = [
+        (layer, layer.W_raw.detach().clone()) for layer in layers if layer.map.retracts
+    ]
+    optimizer.step()
+    for layer, W_before in before:
+        layer.map.retract_(layer.W_raw, W_before, generator=generator)

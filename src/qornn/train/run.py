@@ -1,0 +1,170 @@
+"""Runs: a folder with the recipe, the metrics, the checkpoints and, when finished, the final weights."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from qornn import __version__
+from qornn.errors import CheckpointError, SettingsError
+from qornn.recipe import Recipe, find_cell, read_run, resolve
+from qornn.tasks.base import Task
+from qornn.train import checkpoint as checkpoints
+from qornn.train.build import build_model, build_task
+from qornn.train.distributed import join, leave
+from qornn.train.files import write_atomically
+from qornn.train.log import Display
+from qornn.train.loop import Trainer, choose_device
+
+MODEL_FILE = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A trained network with the recipe that made it."""
+
+    folder: Path
+    recipe: Recipe
+    model: nn.Module
+    result: dict[str, Any] = field(default_factory=dict)
+
+    def task(self) -> Task:
+        """The task it was trained on."""
+        return build_task(self.recipe)
+
+
+def train(
+    task: str,
+    *,
+    model: str = "qornn",
+    map: str | None = None,
+    bits: int | str | None = None,
+    out: str | Path | None = None,
+    settings: Iterable[str] = (),
+    device: str = "auto",
+    quiet: bool = False,
+) -> Run:
+    """Train a recipe: `qornn.train("pmnist", bits=5, out="runs/pm5")`; settings as in `["train.lr=1e-3"]`."""
+    recipe = resolve(task, model=model, map=map, bits=bits, settings=settings)
+    return start(recipe, out, device=device, quiet=quiet)
+
+
+def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto", quiet: bool = False) -> Run:
+    """Train a resolved recipe in a new folder."""
+    folder = Path(out) if out is not None else default_folder(recipe)
+    processes = join(choose_device(device))
+    trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
+    if (folder / "recipe.toml").exists() and processes.first:
+        raise SettingsError(
+            f"{folder} already holds a run; `qornn resume {folder}` goes on with it, or choose another --out"
+        )
+    if processes.first:
+        write_atomically(folder / "recipe.toml", recipe.to_toml())
+    return _finish(trainer, recipe, folder)
+
+
+def resume(folder: str | Path, *, device: str = "auto", quiet: bool = False) -> Run:
+    """Go on with a run from its newest checkpoint; a finished run is returned as it is."""
+    folder = Path(folder)
+    recipe = read_run(folder)
+    if (folder / MODEL_FILE).exists():
+        return load(folder)
+    trainer = _trainer(recipe, folder, device, quiet)
+    saved = checkpoints.files(folder / "checkpoint")
+    if saved:
+        trainer.restore(saved[-1])
+    return _finish(trainer, recipe, folder)
+
+
+def load(folder: str | Path) -> Run:
+    """A finished run, or an unfinished one as of its newest checkpoint."""
+    folder = Path(folder)
+    recipe = read_run(folder)
+    model = build_model(recipe, build_task(recipe))
+    final = folder / MODEL_FILE
+    if final.exists():
+        tensors, facts = checkpoints.load_tensors(final)
+        checkpoints.load_into(model, tensors, final)
+        return Run(folder, recipe, model, _read_result(folder) | {"version": facts.get("version")})
+    saved = checkpoints.files(folder / "checkpoint")
+    if not saved:
+        raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
+    checkpoints.load_into(model, checkpoints.load(saved[-1]).model, saved[-1])
+    return Run(folder, recipe, model)
+
+
+def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:
+    """Run a few batches, keep nothing, and estimate the whole: seconds and peak memory."""
+    trainer = Trainer(build_model(recipe, task := build_task(recipe)), task, recipe.train, device=device, quiet=True)
+    seconds = trainer.probe()
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    return {
+        "steps": trainer.total,
+        "seconds_per_step": seconds,
+        "estimated_seconds": seconds * trainer.total,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        "device": str(trainer.device),
+    }
+
+
+def default_folder(recipe: Recipe) -> Path:
+    """runs/TASK-STRATEGY-kBITS-sSEED, with a number behind it when that is taken."""
+    m = recipe.model
+    strategy = m.map if m.kind == "qornn" else m.kind
+    stem = f"{recipe.task['name']}-{strategy}-{'fp' if m.bits is None else f'k{m.bits}'}-s{recipe.train.seed}"
+    number, folder = 1, Path("runs") / stem
+    while (folder / "recipe.toml").exists():
+        number += 1
+        folder = Path("runs") / f"{stem}-{number}"
+    return folder
+
+
+def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
+    task = build_task(recipe)
+    trainer = Trainer(build_model(recipe, task), task, recipe.train, out=folder, device=device, quiet=quiet)
+    say = Display(0, quiet=trainer.quiet).say
+    say(f"qornn {__version__}  run {folder}")
+    for table, values in recipe.tables().items():
+        say(f"  {table}: " + "  ".join(f"{key}={value}" for key, value in values.items() if value is not None))
+    say(f"  device {trainer.device}, {torch.get_num_threads()} threads, recurrence reference, seed {recipe.train.seed}")
+    return trainer
+
+
+def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
+    try:
+        figures = trainer.run()
+    finally:
+        leave()
+    cell = find_cell(recipe)
+    result = {
+        "task": recipe.task["name"],
+        **figures,
+        "bits": recipe.model.bits,
+        "activation_bits": None,
+        "paper": cell.paper if cell else None,
+        "run": str(folder),
+    }
+    if trainer.processes.first:
+        # The weights come last: their presence says that the run is finished.
+        write_atomically(folder / "result.json", json.dumps(result, indent=1) + "\n")
+        checkpoints.save_tensors(
+            folder / MODEL_FILE, trainer.model.state_dict(), {"version": __version__, "steps": trainer.step}
+        )
+    return Run(folder, recipe, trainer.model, result)
+
+
+def _read_result(folder: Path) -> dict[str, Any]:
+    path = folder / "result.json"
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}") from error
+    return dict(result)

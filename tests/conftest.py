@@ -1,0 +1,35 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+TINY = ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16", "model.n_h=12"]
+TINY += ["train.batch=8", "train.log_every=1", "train.eval_every=7", "train.lr=1e-2"]
+
+
+@pytest.fixture
+def tiny():
+    """Settings of a copy task that trains in a blink."""
+    return list(TINY)
+
+
+@pytest.fixture
+def qornn_command(tmp_path):
+    """Run the command line in a process of its own."""
+
+    def call(*words, check=True, program=("-m", "qornn"), **options):
+        environment = {**os.environ, "QORNN_NO_DOWNLOAD": "1", **options.pop("env", {})}
+        done = subprocess.run(
+            [sys.executable, *program, *map(str, words)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            timeout=300,
+            **options,
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    return call

@@ -1,0 +1,112 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qornn import recipe
+from qornn.errors import QornnError, SettingsError
+from qornn.recipe import ModelSettings, Recipe, TrainSettings, find_cell, from_toml, resolve
+from qornn.tasks import TASKS
+
+
+def test_every_task_has_a_recipe_and_every_cell_resolves():
+    assert recipe.names() == sorted(TASKS)
+    for name in recipe.names():
+        for cell in recipe.cells(name):
+            assert cell.recipe.task["name"] == name
+            assert from_toml(cell.recipe.to_toml()) == cell.recipe
+
+
+def test_strategies_carry_their_hyperparameters():
+    bjorck, projunn = resolve("copy", map="bjorck", bits=5), resolve("copy", map="projunn", bits="fp")
+    assert (bjorck.train.optimizer, bjorck.train.lr, bjorck.model.init) == ("adam", 1e-4, "haar")
+    assert (projunn.train.optimizer, projunn.train.lr, projunn.train.divider) == ("rmsprop", 7e-4, 32)
+    assert (projunn.model.init, projunn.model.bits, bjorck.model.bits) == ("henaff", None, 5)
+    assert resolve("adding", map="projunn", bits=5).model.quantizer == "identity-offset"
+    assert resolve("pmnist", map="penalty").train.batch == 64
+
+
+def test_an_unlisted_map_takes_the_first_strategy_s_settings():
+    free = resolve("pmnist", map="free")
+    assert free.model == replace(resolve("pmnist", map="bjorck").model, map="free")
+
+
+def test_settings_override_in_order_and_keep_their_types():
+    got = resolve("copy", settings=["task.T0=200", "train.lr=2e-4", "model.n_h=64", "train.lr=1", "model.scale=row"])
+    assert got.task["T0"] == 200
+    assert got.train.lr == 1.0
+    assert isinstance(got.train.lr, float)
+    assert (got.model.n_h, got.model.scale) == (64, "row")
+
+
+BAD = [
+    ("train.lrr=1", "Did you mean 'lr'"),
+    ("model.nh=1", "Did you mean 'n_h'"),
+    ("task.T=1", "unknown setting of task 'copy' 'T'"),
+    ("optim.lr=1", r"task\.NAME, model\.NAME or train\.NAME"),
+    ("train.lr", "KEY=VALUE"),
+    ("train.lr=fast", "train.lr must be float, got 'fast'"),
+    ("train.lr=-1", "train.lr must be positive, got -1"),
+    ("train.lr=nan", "train.lr must be positive"),
+    ("train.batch=0", "train.batch must be at least 1, got 0"),
+    ("train.batch=1.5", "train.batch must be int, got 1.5"),
+    ("model.bits=12", r"bits must be in 2\.\.8 or 'fp', got 12"),
+    ("model.n_h=true", "model.n_h must be int, got True"),
+]
+
+
+@pytest.mark.parametrize(("setting", "message"), BAD)
+def test_bad_settings_are_refused(setting, message):
+    with pytest.raises(SettingsError, match=message):
+        resolve("copy", settings=[setting])
+
+
+def test_unknown_recipe_and_bits():
+    with pytest.raises(SettingsError, match="Did you mean 'pmnist'"):
+        resolve("pmnst")
+    with pytest.raises(SettingsError, match="got 'many'"):
+        resolve("copy", bits="many")
+
+
+@given(
+    st.builds(
+        ModelSettings,
+        n_h=st.integers(1, 10**6),
+        bits=st.sampled_from([None, *range(2, 9)]),
+        map=st.text(st.characters(codec="utf-8")),
+    ),
+    st.builds(
+        TrainSettings,
+        lr=st.floats(1e-9, 1e9),
+        seed=st.integers(0, 2**31),
+        optimizer=st.text(st.characters(codec="utf-8"), max_size=8),
+    ),
+)
+def test_toml_round_trip(model, train):
+    original = Recipe(task={"name": "copy", "T0": 7}, model=model, train=train)
+    assert from_toml(original.to_toml()) == original
+
+
+def test_bad_toml_names_the_place():
+    with pytest.raises(SettingsError, match=r"here\.toml is not valid TOML"):
+        from_toml("[task", where="here.toml")
+    with pytest.raises(QornnError, match="unknown recipe table 'tarin'"):
+        from_toml('[task]\nname = "copy"\n[tarin]\n')
+
+
+def test_find_cell_gives_the_paper_s_figure_for_the_same_network():
+    assert find_cell(resolve("copy", bits=5)).paper == 2.5e-3  # tab:performance_all
+    assert find_cell(resolve("copy", bits=5, settings=["model.n_h=190"])).paper == 1.4e-2  # tab:performance_copy_190
+    assert find_cell(resolve("copy", bits=6, settings=["task.T0=2000"])).paper == 9.4e-3  # tab:performance_copy_2000
+    assert find_cell(resolve("pmnist", bits=8, settings=["train.epochs=1", "task.validation=0"])).paper == 94.64
+    assert find_cell(resolve("ptb", bits=5, settings=["train.lr=1e-2"])).paper == 1.506  # tab:hyper
+    assert find_cell(resolve("ptb", bits=5)).paper == 1.490
+    assert find_cell(resolve("copy", bits=5, settings=["model.n_h=64"])) is None
+    assert find_cell(resolve("digits", bits=4)) is None
+
+
+def test_find_cell_knows_post_training_quantization():
+    ptq = next(c for c in recipe.cells("pmnist") if c.post)
+    assert find_cell(ptq.recipe, post_bits=4).paper == 13.3  # tab:ablation
+    assert find_cell(ptq.recipe, post_bits=8).paper == 90.2

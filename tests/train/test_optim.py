@@ -1,0 +1,48 @@
+import pytest
+import torch
+
+from qornn.errors import SettingsError
+from qornn.maps import deviation
+from qornn.model import OrthogonalRNN
+from qornn.recipe import TrainSettings
+from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_learning_rate, step_and_retract
+
+
+def test_learning_rate_follows_the_recipe():
+    s = TrainSettings(lr=1.0, lr_factor=0.5, lr_every=2)
+    assert [learning_rate(step, 10, s) for step in (0, 19, 20, 39, 40)] == [1, 1, 0.5, 0.5, 0.25]
+    warm = TrainSettings(lr=1.0, warmup=4)
+    assert [learning_rate(step, 10, warm) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+
+
+def test_the_divider_scales_the_finished_update_of_w_alone():
+    moved = {}
+    for divider in (1.0, 32.0):
+        model = OrthogonalRNN(2, 6, 3, map="free", generator=torch.Generator().manual_seed(0)).double()
+        optimizer = make_optimizer(model, TrainSettings(optimizer="rmsprop", divider=divider))
+        set_learning_rate(optimizer, 1e-3)
+        before = {k: v.clone() for k, v in model.state_dict().items()}
+        for p in model.parameters():
+            p.grad = torch.full_like(p, 0.3)
+        step_and_retract(optimizer, recurrences(model), torch.Generator())
+        moved[divider] = {k: v - before[k] for k, v in model.state_dict().items()}
+    # RMSprop's first step: −lr·g/(√(0.01 g²) + 1e-8) = −10 lr, to 1e-7.
+    assert torch.allclose(moved[1.0]["V"], torch.full((3, 6), -1e-2, dtype=torch.float64), rtol=1e-6)
+    assert torch.equal(moved[1.0]["V"], moved[32.0]["V"])
+    assert torch.allclose(moved[1.0]["recurrence.W_raw"] / 32, moved[32.0]["recurrence.W_raw"])
+
+
+def test_projunn_is_retracted_and_bjorck_is_not():
+    for map_, stays in (("projunn", True), ("bjorck", False)):
+        model = OrthogonalRNN(1, 10, 2, map=map_, generator=torch.Generator().manual_seed(0))
+        optimizer = make_optimizer(model, TrainSettings())
+        set_learning_rate(optimizer, 0.05)
+        for _ in range(3):
+            model(torch.rand(4, 6, 1, generator=torch.Generator().manual_seed(1)))[0].square().sum().backward()
+            step_and_retract(optimizer, recurrences(model), torch.Generator().manual_seed(2))
+        assert bool(deviation(model.recurrence.W_raw) < 1e-5) is stays
+
+
+def test_unknown_optimizer():
+    with pytest.raises(SettingsError, match="Did you mean 'adam'"):
+        make_optimizer(OrthogonalRNN(1, 3, 2), TrainSettings(optimizer="adamw"))

@@ -55,9 +55,17 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"instability.json": "old"}
 
 
-def test_the_global_random_state_is_left_alone(tmp_path):
-    before = torch.get_rng_state()
-    instability(tmp_path, **SMALL)
+def test_the_global_random_state_and_the_threads_are_left_alone(tmp_path):
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        instability(tmp_path, **SMALL)
+        assert torch.get_num_threads() == 3
+        with pytest.raises(SettingsError):
+            instability(tmp_path, **SMALL, ks=[12])
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
     assert torch.equal(torch.get_rng_state(), before)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def instability(
     _check(n, matrices, ks, powers)
     _make_folder(out)  # now rather than after the work
     generator = torch.Generator().manual_seed(seed)
-    with torch.inference_mode(), _bar(progress) as bar:
+    with torch.inference_mode(), _one_thread(), _bar(progress) as bar:
         # One unit of work is one batch of matrices; the powers and the gradients count as one each.
         task = bar.add_task("instability", total=2 + -(-matrices // BATCH))
         numbers: dict[str, Any] = {
@@ -122,6 +123,17 @@ def _rounded(part: Any) -> Any:
     if isinstance(part, list):
         return [_rounded(value) for value in part]
     return float(f"{part:.6g}") if isinstance(part, float) else part
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """On matrices this small threads gain nothing, cost tenfold on a busy machine, and may change the last digit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _bar(shown: bool) -> Progress:

@@ -1,0 +1,146 @@
+"""Whole runs in processes of their own: killed, interrupted, resumed, spread over two processes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from qornn.recipe import resolve
+from qornn.train import checkpoint as checkpoints
+from qornn.train.log import read_metrics
+from qornn.train.run import start
+
+STEPS = 30
+
+
+def settings_words(settings):
+    return [word for s in settings for word in ("--set", s)]
+
+
+def final_bytes(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module", params=["bjorck", "projunn"])
+def words(request, tiny):
+    settings = [*tiny, "train.checkpoint_every=4"]
+    return ["train", "copy", "--map", request.param, "--bits", "4", "--steps", STEPS, *settings_words(settings)]
+
+
+@pytest.fixture(scope="module")
+def whole(words, qornn_command, tmp_path_factory):
+    """The run that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    qornn_command(*words, "--out", folder)
+    return folder
+
+
+KILL_AT = """
+import os, signal, sys
+import qornn.train.loop as loop
+step, stage = int(sys.argv[1]), sys.argv[2]
+original = getattr(loop.Trainer, stage)
+def deadly(self, *rest, **options):
+    if self.step >= step and stage == "save":
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = original(self, *rest, **options)
+    if self.step >= step:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+setattr(loop.Trainer, stage, deadly)
+from qornn.cli import main
+sys.argv = ["qornn", *sys.argv[3:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "stage"), [(0, "_one_step"), (6, "_one_step"), (8, "save"), (13, "_record"), (30, "_final")]
+)
+def test_resume_after_kill_9_gives_the_same_bits(words, whole, step, stage, qornn_command, tmp_path):
+    killed = tmp_path / "killed"
+    dead = qornn_command(step, stage, *words, "--out", killed, program=("-c", KILL_AT), check=False)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    assert not (killed / "model.safetensors").exists()
+    qornn_command("resume", killed)
+    assert final_bytes(killed) == final_bytes(whole)
+    steps = [r["step"] for r in read_metrics(killed / "metrics.jsonl")]
+    assert steps == [r["step"] for r in read_metrics(whole / "metrics.jsonl")]  # no line lost, none twice
+
+
+def test_a_finished_run_is_left_unchanged(tiny, qornn_command, tmp_path):
+    qornn_command("train", "copy", "--steps", 3, *settings_words(tiny), "--out", tmp_path / "run")
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in (tmp_path / "run").rglob("*") if p.is_file()}
+    done = qornn_command("resume", tmp_path / "run", "--json")
+    assert json.loads(done.stdout)["steps"] == 3
+    assert before == {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in (tmp_path / "run").rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_saves_and_resume_gives_the_same_bits(number, tiny, qornn_command, tmp_path):
+    settings = [*tiny, "task.T0=60", "train.eval_every=1000", "train.checkpoint_seconds=1000"]
+    words = ["train", "copy", "--bits", "4", "--steps", 200, *settings_words(settings)]
+    folder = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "qornn", *map(str, words), "--out", folder], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(read_metrics(folder / "metrics.jsonl")) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "saved" in said
+    saved = checkpoints.files(folder / "checkpoint")
+    assert saved
+    assert checkpoints.load(saved[-1]).step < 200
+    qornn_command("resume", folder)
+    qornn_command(*words, "--out", tmp_path / "whole")
+    assert final_bytes(folder) == final_bytes(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("map_", ["bjorck", "projunn", "penalty"])
+def test_two_processes_give_the_result_of_one(map_, tiny, qornn_command, tmp_path):
+    """DDP under torchrun (gloo) with the same global batch, to float tolerance."""
+    words = ["train", "copy", "--map", map_, "--bits", "6", "--steps", 12, *settings_words([*tiny, "train.lr=1e-3"])]
+    one = json.loads(qornn_command(*words, "--out", tmp_path / "one", "--json").stdout)
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "qornn")
+    done = qornn_command(*words, "--out", tmp_path / "two", "--json", program=torchrun)
+    two = json.loads(done.stdout)  # one object, from the first process alone
+    assert two["value"] == pytest.approx(one["value"], rel=1e-3)
+    tensors = [checkpoints.load_tensors(tmp_path / n / "model.safetensors")[0] for n in ("one", "two")]
+    for name, tensor in tensors[0].items():
+        assert (tensor - tensors[1][name]).abs().max() < 1e-4  # float32 sums in another order, 12 steps
+
+
+def test_a_batch_that_does_not_divide_is_refused(tiny, qornn_command, tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "qornn")
+    words = ["train", "copy", *settings_words([*tiny, "train.batch=7"]), "--out", tmp_path / "run"]
+    done = qornn_command(*words, program=torchrun, check=False)
+    assert done.returncode != 0
+    assert "a batch of 7 does not divide over 2 processes" in done.stderr
+
+
+def test_the_run_folder_holds_what_it_should(tiny, tmp_path):
+    run = start(resolve("copy", bits=4, settings=[*tiny, "train.steps=14"]), tmp_path / "run", quiet=True)
+    names = {p.name for p in run.folder.iterdir()}
+    assert {"recipe.toml", "metrics.jsonl", "curve.png", "checkpoint", "model.safetensors", "result.json"} <= names
+    assert (run.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    records = read_metrics(run.folder / "metrics.jsonl")
+    beside_the_loss = {"orthogonality", "sigma_min", "sigma_max", "max_h", "saturation", "validation"}
+    assert any(beside_the_loss <= r.keys() for r in records)
+    assert {
+        "task",
+        "metric",
+        "value",
+        "baseline",
+        "converged",
+        "bits",
+        "activation_bits",
+        "paper",
+        "seconds",
+        "run",
+    } <= (run.result.keys())

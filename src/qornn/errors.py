@@ -19,7 +19,11 @@ class DataError(QornnError):
 
 
 class CheckpointError(QornnError):
-    """A checkpoint that is absent, damaged, of another model, or could not be written."""
+    """A checkpoint that is absent, damaged or of another model."""
+
+
+class WriteError(QornnError):
+    """A file that could not be written; whatever was there before is still there."""
 
 
 class DivergenceError(QornnError):

@@ -15,10 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from qornn.bits import FULL_PRECISION, parse_bits
 from qornn.errors import CheckpointError, SettingsError, unknown
 from qornn.tasks import TASKS
-
-FULL_PRECISION = "fp"
 
 
 def _at_least(name: str, value: float, least: float) -> None:
@@ -213,19 +212,6 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
     )
 
 
-def parse_bits(bits: int | str | None) -> int | None:
-    """2..8, or None for "fp"."""
-    if bits is None or (isinstance(bits, str) and bits.lower() == FULL_PRECISION):
-        return None
-    try:
-        number = int(bits)
-    except ValueError:
-        number = -1
-    if not 2 <= number <= 8:
-        raise SettingsError(f"bits must be in 2..8 or 'fp', got {bits!r}; activations take activation_bits=12")
-    return number
-
-
 def _cell(task: str, entry: Mapping[str, Any]) -> Cell:
     facts = dict(entry)
     table, strategy = facts.pop("table"), facts.pop("strategy")
@@ -316,7 +302,7 @@ def _written(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _toml(value: Any) -> str:
-    """One TOML value; JSON's spelling of strings, integers and booleans is TOML's too, but for one control character."""
+    """One TOML value; JSON's spelling of strings, integers and booleans is TOML's too, but for DEL."""
     if isinstance(value, float):
         return repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -118,25 +118,15 @@ def test_full_precision_has_one_column():
     assert list(complexity(10, 256, bits=None, one_hot=True)) == ["full_precision"]
 
 
-@pytest.mark.parametrize(
-    ("bits", "message"),
-    [
-        (12, "bits must be in 2..8, got 12; activations take activation_bits=12"),
-        (1, "bits must be in 2..8, got 1; full precision is bits=None"),
-        (32, "bits must be in 2..8, got 32; full precision is bits=None"),
-        ("fp", "bits must be in 2..8, got 'fp'; full precision is bits=None"),
-        (True, "bits must be in 2..8, got True; full precision is bits=None"),
-    ],
-)
-def test_bits_out_of_range_name_the_way_out(bits, message):
+@pytest.mark.parametrize("bits", [12, 1, 32, "fp", True])
+def test_bits_out_of_range_name_the_way_out(bits):
     for call in (
         lambda: size(*MNIST, bits=bits),
         lambda: accumulator_bits(170, bits, 12),
         lambda: complexity(1, 170, bits=bits),
     ):
-        with pytest.raises(SettingsError) as caught:
+        with pytest.raises(SettingsError, match=rf"bits must be in 2\.\.8, got {bits!r}; .*full precision is None"):
             call()
-        assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import struct
 import subprocess
 import sys
 import zlib
-from pathlib import Path
 
 import matplotlib
 import pytest
@@ -40,19 +39,6 @@ def test_the_same_seed_writes_the_same_bytes_and_another_does_not(numbers, folde
     other = instability(tmp_path / "other", **SMALL, seed=1)
     assert (tmp_path / "same" / "instability.json").read_bytes() == (folder / "instability.json").read_bytes()
     assert all(other[part] != numbers[part] for part in ("powers", "singular_values", "gradients"))
-
-
-def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
-    (tmp_path / "instability.json").write_text("old")
-
-    def full(self, content):
-        self.touch()
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left"):
-        instability(tmp_path, **SMALL)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"instability.json": "old"}
 
 
 def test_the_global_random_state_and_the_threads_are_left_alone(tmp_path):

@@ -70,9 +70,10 @@ def test_a_changed_byte_or_a_cut_is_an_error_or_changes_nothing(tmp_path, data):
         del bad[position:]
     path.write_bytes(bytes(bad))
     try:
-        assert equal(checkpoints.load(path), sample())
+        loaded = checkpoints.load(path)
     except CheckpointError as error:
-        assert str(path) in str(error)
+        loaded, said = None, str(error)
+    assert equal(loaded, sample()) if loaded else str(path) in said
 
 
 def test_damage_names_the_file_and_the_way_out(tmp_path):
@@ -126,7 +127,7 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(tmp_path):
 FULL_DISK = """
 import resource, sys, torch
 from pathlib import Path
-from qornn.errors import CheckpointError
+from qornn.errors import WriteError
 from qornn.train import checkpoint as checkpoints
 folder = Path(sys.argv[1])
 state = lambda step: checkpoints.Checkpoint(step, {"W": torch.full((100, 100), float(step))})
@@ -134,7 +135,7 @@ checkpoints.save(folder, state(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # the next write fails in its middle
 try:
     checkpoints.save(folder, state(2))
-except CheckpointError as error:
+except WriteError as error:
     print(error)
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
 
 KB: Final = 1024  # the paper's kilobyte
@@ -69,7 +70,8 @@ def size(
     '20.8 kB on paper, 21383 bytes in truth'
     """
     _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
-    _check_bits(bits)
+    if bits is not None:
+        check_bits(bits)
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     if activation not in ACTIVATIONS:
@@ -93,7 +95,8 @@ def accumulator_bits(n_h: int, bits: int | None, activation_bits: int = 12) -> i
     This is the loose form, from the shape alone: the true integers of a network usually need fewer.
     """
     _check_shape(n_h=n_h)
-    _check_bits(bits)
+    if bits is not None:
+        check_bits(bits)
     _check_range("activation_bits", activation_bits)
     if bits is None:
         return None
@@ -117,7 +120,8 @@ def complexity(
     paper states it (k_i = 2 is enough then), and `column_read` is what a device needs instead: to add one column of U.
     """
     _check_shape(n_i=n_i, n_h=n_h)
-    _check_bits(bits)
+    if bits is not None:
+        check_bits(bits)
     _check_range("activation_bits", activation_bits)
     _check_range("input_bits", input_bits)
     dense = Step(Product(n_i * n_h, n_i * n_h, "FP"), Product(n_h * n_h, n_h * n_h, "FP"))
@@ -146,14 +150,6 @@ def _check_shape(**shape: int) -> None:
     for name, n in shape.items():
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise SettingsError(f"{name} must be a whole number of at least 1, got {n!r}")
-
-
-def _check_bits(bits: int | None) -> None:
-    if bits is None or (isinstance(bits, int) and not isinstance(bits, bool) and 2 <= bits <= 8):
-        return
-    is_for_activations = isinstance(bits, int) and 8 < bits <= 16
-    way_out = f"activations take activation_bits={bits}" if is_for_activations else "full precision is bits=None"
-    raise SettingsError(f"bits must be in 2..8, got {bits!r}; {way_out}")
 
 
 def _check_range(name: str, bits: int) -> None:

@@ -1,7 +1,7 @@
 """W -> (integers, alpha). A new quantizer is one file here and one line in the dict."""
 
 from qornn.errors import unknown
-from qornn.quant.base import Quantizer, check_bits, round_half_away
+from qornn.quant.base import Quantizer, round_half_away
 from qornn.quant.identity_offset import IdentityOffset
 from qornn.quant.uniform import Uniform
 
@@ -12,7 +12,6 @@ __all__ = [
     "IdentityOffset",
     "Quantizer",
     "Uniform",
-    "check_bits",
     "make_quantizer",
     "round_half_away",
 ]

@@ -8,10 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from qornn.errors import SettingsError
-
-BITS = range(2, 9)
-
 
 class Quantizer(nn.Module, ABC):
     """W -> (integers, alpha) -> W_q, with the straight-through estimator behind it."""
@@ -53,12 +49,3 @@ def round_half_away(x: Tensor) -> Tensor:
     """
     whole = x.trunc()
     return whole + x.sign() * ((x - whole).abs() >= 0.5)
-
-
-def check_bits(bits: int) -> int:
-    """Weight bits, refused with the way out when outside 2..8."""
-    if isinstance(bits, bool) or not isinstance(bits, int) or bits not in BITS:
-        raise SettingsError(
-            f"bits must be in 2..8, got {bits!r}; None is full precision, and activations take activation_bits=12"
-        )
-    return bits

@@ -7,8 +7,9 @@ from typing import final
 import torch
 from torch import Tensor
 
+from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
-from qornn.quant.base import Quantizer, check_bits, round_half_away
+from qornn.quant.base import Quantizer, round_half_away
 
 SCALES = ("tensor", "row")
 FITS = ("max", "mse")

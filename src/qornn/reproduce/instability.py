@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from qornn.errors import SettingsError
+from qornn.files import write_atomically
 from qornn.maps.starts import haar
 from qornn.quant import Uniform
 from qornn.reproduce.gradients import gradient_norms
@@ -160,9 +160,4 @@ def _save(out: Path, numbers: dict[str, Any]) -> None:
 
     files = {"instability.json": (json.dumps(numbers, allow_nan=False) + "\n").encode()} | draw(numbers)
     for name, content in files.items():
-        part = out / f".{name}.{os.getpid()}.part"
-        try:
-            part.write_bytes(content)
-            part.replace(out / name)
-        finally:
-            part.unlink(missing_ok=True)
+        write_atomically(out / name, content)

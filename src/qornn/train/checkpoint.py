@@ -16,7 +16,7 @@ from safetensors.torch import save as serialise
 from torch import Tensor, nn
 
 from qornn.errors import CheckpointError
-from qornn.train.files import write_atomically
+from qornn.files import write_atomically
 
 SCHEMA = 1
 KEPT = 2  # the newest and the one before it

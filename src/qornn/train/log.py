@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from qornn.train.files import write_atomically
+from qornn.files import write_atomically
 
 
 class MetricsLog:

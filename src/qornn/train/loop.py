@@ -24,6 +24,7 @@ from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_le
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
+CURVE_SECONDS = 10  # between drawings of the learning curve
 EXPLOSION = 1e6  # times the best loss so far
 
 
@@ -64,6 +65,7 @@ class Trainer:
         self.best = math.inf  # smallest training loss so far
         self.seconds = 0.0  # of training, over all sittings
         self._log_length = 0
+        self._drawn = 0.0  # when the curve was
         self._project(tolerance=1e-6)
 
     def run(self) -> dict[str, Any]:
@@ -162,7 +164,10 @@ class Trainer:
         if record:
             log.write({"step": self.step, "epoch": round(self.step / self.steps_per_epoch, 4), **record})
         if "validation" in record and self.out is not None and self.processes.first:
-            draw_curve(self.out, metric=self.task.metric_name, baseline=self.task.naive_baseline)
+            now = time.monotonic()
+            if now - self._drawn > CURVE_SECONDS or self.step == self.total:
+                self._drawn = now
+                draw_curve(self.out, metric=self.task.metric_name, baseline=self.task.naive_baseline)
 
     def _verdict(self, value: float, loss: float, found: dict[str, float]) -> str:
         task = self.task

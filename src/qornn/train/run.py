@@ -15,12 +15,12 @@ from torch import nn
 
 from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError
+from qornn.files import write_atomically
 from qornn.recipe import Recipe, find_cell, read_run, resolve
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train.build import build_model, build_task
 from qornn.train.distributed import join, leave
-from qornn.train.files import write_atomically
 from qornn.train.log import Display
 from qornn.train.loop import Trainer, choose_device
 

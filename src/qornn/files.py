@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from qornn.errors import CheckpointError
+from qornn.errors import WriteError
 
 
 def write_atomically(path: Path, data: bytes | str) -> None:
@@ -21,9 +21,9 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise CheckpointError(
+        raise WriteError(
             f"could not write {path}: {error.strerror or error}. What was there before is unharmed; "
-            "free some space or choose another --out, then `qornn resume` the run"
+            "free some space or choose another folder"
         ) from error
 
 

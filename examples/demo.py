@@ -1,0 +1,124 @@
+"""The main job on data that ships with scikit-learn: digits read pixel by pixel, 4-bit weights against full precision.
+
+python examples/demo.py --out demo
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from rich.console import Console
+
+import qornn
+from qornn.integer.size import size
+from qornn.recipe import resolve
+from qornn.tasks import make_task
+from qornn.train.log import read_metrics
+from qornn.train.run import start
+
+ROOT = Path(__file__).parent.parent
+NETWORKS: dict[str, int | None] = {"full precision": None, "4 bits": 4}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the runs and the picture")
+    parser.add_argument("--record", action="store_true", help="also renew the README and its picture")
+    parser.add_argument("--settings", nargs="*", default=[], help="as in train.epochs=3")
+    options = parser.parse_args()
+    console = Console()
+    rows, curves = {}, {}
+    for name, bits in NETWORKS.items():
+        console.print(f"\n[bold]Training on digits, {name}[/bold]")
+        rows[name], curves[name] = train(bits, fresh(options.out), options.settings)
+    picture = options.out / "demo.png"
+    draw(rows, curves, picture)
+    print(f"\n{table(rows)}\n\nThe learning curves: {picture}")
+    if options.record:
+        record(rows, picture)
+
+
+def fresh(out: Path) -> Path:
+    """A folder for this run's own: earlier ones are left alone."""
+    number = 1
+    while (folder := out / f"run-{number}").exists():
+        number += 1
+    return folder
+
+
+def train(bits: int | None, folder: Path, settings: list[str]) -> tuple[dict[str, Any], list[tuple[float, float]]]:
+    """One network: its figures, and validation accuracy by epoch."""
+    began = time.monotonic()
+    recipe = resolve("digits", bits="fp" if bits is None else bits, settings=settings)
+    run = start(recipe, folder)
+    task = make_task("digits")
+    weight = size(task.n_i, recipe.model.n_h, task.n_o, bits=bits, activation=recipe.model.activation)
+    figures = {key: run.result[key] for key in ("value", "orthogonality", "sigma_min", "sigma_max", "max_h")}
+    figures |= {
+        "bits": bits,
+        "n_h": recipe.model.n_h,
+        "true_bytes": weight.true_bytes,
+        "paper_bytes": weight.paper_bytes,
+    }
+    metrics = read_metrics(folder / "metrics.jsonl")
+    curve = [(r["epoch"], r["validation"]) for r in metrics if r.get("validation") is not None]
+    return figures | {"seconds": round(time.monotonic() - began, 1)}, curve
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    """The figures as a Markdown table."""
+    header = (
+        "| digits, 64 steps | test accuracy | bytes | ‖W_q W_qᵀ − I‖ | singular values of W_q |\n" + 5 * "|---" + "|\n"
+    )
+    return header + "\n".join(
+        f"| {name} | {row['value']:.1f} % | {row['true_bytes']:,} | {row['orthogonality']:.2g} "
+        f"| {row['sigma_min']:.3f} to {row['sigma_max']:.3f} |"
+        for name, row in rows.items()
+    )
+
+
+def draw(rows: dict[str, dict[str, Any]], curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
+    """Accuracy by epoch, and what it costs in bytes."""
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=[2, 1])
+    for (name, curve), color in zip(curves.items(), ("tab:gray", "tab:blue"), strict=True):
+        left.plot(*zip(*curve, strict=True), color=color, label=name)
+        right.barh(name, rows[name]["true_bytes"] / 1024, color=color)
+        right.text(rows[name]["true_bytes"] / 1024, name, f" {rows[name]['value']:.1f} %", va="center")
+    left.axhline(10, color="black", linestyle=":", linewidth=1, label="guessing")
+    left.set(xlabel="epoch", ylabel="validation accuracy (%)", title="Digits, read pixel by pixel", ylim=(0, 100))
+    left.legend(frameon=False, loc="lower right")
+    right.set(xlabel="kB to store", title="Size and test accuracy")
+    right.margins(x=0.3)
+    right.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=120)
+
+
+def record(rows: dict[str, dict[str, Any]], picture: Path) -> None:
+    """Renew what the README shows, from this run alone."""
+    machine = f"{platform.machine()}, {torch.get_num_threads()} threads"
+    content = {"version": qornn.__version__, "torch": torch.__version__, "machine": machine, "rows": rows}
+    for folder in ("results", "docs"):
+        (ROOT / folder).mkdir(exist_ok=True)
+    (ROOT / "results" / "demo.json").write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    (ROOT / "docs" / "demo.png").write_bytes(picture.read_bytes())
+    readme = ROOT / "README.md"
+    block = re.compile(r"(<!-- demo: .*? -->\n).*?(<!-- /demo -->)", re.DOTALL)
+    text = block.sub(lambda m: m[1] + table(rows) + "\n" + m[2], readme.read_text(encoding="utf-8"))
+    readme.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

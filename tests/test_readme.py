@@ -1,0 +1,61 @@
+"""The README is run, not believed: its commands, its code, and its figures from their record."""
+
+import importlib.util
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+CODE = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = [
+    shlex.split(line, comments=True)
+    for block in re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("qornn ")
+]
+
+
+@pytest.mark.parametrize("code", CODE, ids=range(len(CODE)))
+def test_python_blocks_run(code):
+    import torch
+
+    from qornn.maps import MAPS
+
+    before = dict(MAPS)
+    scope = {}
+    try:
+        exec(code, scope)
+        if "Cayley" in scope:
+            W = scope["Cayley"]()(torch.randn(5, 5, dtype=torch.float64))
+            assert torch.allclose(W.T @ W, torch.eye(5, dtype=torch.float64))
+    finally:
+        MAPS.clear()
+        MAPS.update(before)
+
+
+def test_commands_run_in_order(qornn_command, tmp_path):
+    assert len(COMMANDS) >= 5
+    for words in COMMANDS:
+        short = ["--steps", "3"] if words[1] == "train" else []
+        words = [str(tmp_path / w) if w.startswith("runs/") else w for w in words]
+        qornn_command(*words[1:], *short)
+
+
+def test_the_two_commands_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in ("demo", "test"):
+        assert f"make {command}" in TEXT
+        assert f"\n{command}:" in makefile
+
+
+def test_the_table_is_its_record():
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    rows = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))["rows"]
+    shown = re.search(r"<!-- demo: .*? -->\n(.*?)\n<!-- /demo -->", TEXT, re.DOTALL)[1]
+    assert shown == demo.table(rows)

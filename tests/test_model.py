@@ -37,9 +37,9 @@ def test_equations_of_the_paper(map_, activation, bits):
 def test_weights_lie_on_their_grid(quantizer, scale):
     layer = OrthogonalRecurrence(2, 8, bits=3, quantizer=quantizer, scale=scale, generator=generator())
     offset = torch.eye(8) if quantizer == "identity-offset" else 0
-    for W, shift in ((layer.W_q() - offset, 0), (layer.U_q(), 0)):
+    for W in (layer.W_q() - offset, layer.U_q()):
         rows = W if scale == "row" else W.flatten()[None]
-        assert all(len((row - shift).mul(1e4).round().unique()) <= 8 for row in rows)
+        assert all(len(row.mul(1e4).round().unique()) <= 8 for row in rows)
 
 
 def test_map_and_quantizer_run_once_per_forward_pass():
@@ -158,7 +158,33 @@ def test_works_in_float64():
     assert y.dtype == torch.float64
 
 
+def test_what_stands_past_a_sequence_s_end_is_nobody_s_business():
+    lengths = torch.tensor([3, 1])
+    x = torch.rand(2, 3, 2, generator=generator())
+    dirty = x.clone()
+    dirty[1, 1:] = math.nan
+    model = OrthogonalRNN(2, 4, 3, generator=generator())
+    assert torch.equal(model(x, lengths=lengths)[0], model(dirty, lengths=lengths)[0])
+    codes = torch.tensor([[0, 1, 1], [1, -1, 9]])
+    assert model(codes, lengths=lengths)[0].isfinite().all()
+
+
+def test_autocast_leaves_the_recurrence_in_full_precision():
+    model = OrthogonalRNN(2, 8, 3, bits=4, generator=generator())
+    x = torch.rand(2, 5, 2, generator=generator())
+    expected = model(x)[1]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, h = model(x)
+    assert torch.equal(h, expected)
+
+
 BAD = [
+    ({"n_h": 4.0}, "n_h must be a whole number, got 4.0"),
+    ({"bits_U": 0}, r"bits must be in 2\.\.8, got 0"),
+    ({"quantizer": Uniform(6)}, "the quantizer has 6 bits and bits=4"),
+    ({"map": Bjorck(), "iterations": 3}, "a map given as an object has its options already; remove iterations"),
+    ({"activaton": "relu"}, "unknown option of the map 'bjorck' 'activaton'"),
+    ({"map": ["bjorck"]}, "unknown map"),
     ({"n_h": 0}, "n_h must be at least 1, got 0"),
     ({"n_i": -1}, "n_i must be at least 1, got -1"),
     ({"n_o": 0}, "n_o must be at least 1, got 0"),
@@ -181,6 +207,7 @@ def test_bad_settings_are_refused(changes, message):
 
 
 INPUTS = [
+    ([[[0.0, 1.0]]], {}, "x must be a torch tensor, got list"),
     (torch.rand(2, 3), {}, "x must be"),
     (torch.rand(2, 3, 5), {}, r"x must be \(B, T, 2\)"),
     (torch.ones(2, 3, 2, dtype=torch.int64), {}, "floating point"),

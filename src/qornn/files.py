@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 from qornn.errors import WriteError
 
@@ -20,11 +24,25 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise WriteError(
             f"could not write {path}: {error.strerror or error}. What was there before is unharmed; "
             "free some space or choose another folder"
         ) from error
+
+
+def to_json(figures: Any, **options: Any) -> str:
+    """JSON in which NaN and infinity, which it lacks, are null."""
+    return json.dumps(_finite(figures), allow_nan=False, **options)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _sync_folder(folder: Path) -> None:

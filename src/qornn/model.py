@@ -60,16 +60,14 @@ class OrthogonalRecurrence(nn.Module):
         **map_options: Any,
     ) -> None:
         super().__init__()
-        for name, value in (("n_i", n_i), ("n_h", n_h)):
-            if value < 1:
-                raise SettingsError(f"{name} must be at least 1, got {value}")
+        _check_width(n_i=n_i, n_h=n_h)
         if activation not in ACTIVATIONS:
             raise unknown("activation", activation, ACTIVATIONS)
         self.n_i, self.n_h, self.activation = n_i, n_h, activation
         self.map = make_map(map, **map_options)
         self.q_W = make_quantizer(quantizer, bits, scale=scale)
-        k_U = bits_U or (self.q_W.bits if self.q_W is not None else None)
-        self.q_U = None if k_U is None else Uniform(k_U, scale=scale)
+        k_U = self.bits if bits_U is None else bits_U
+        self.q_U: Quantizer | None = None if k_U is None else Uniform(k_U, scale=getattr(self.q_W, "scale", scale))
         self.W_raw = nn.Parameter(start(init, n_h, generator=generator))
         self.U_raw = nn.Parameter(_initial(init_U, n_h, n_i, generator=generator))
         self.modrelu = ModReLU(n_h, generator=generator) if activation == "modrelu" else None
@@ -98,15 +96,18 @@ class OrthogonalRecurrence(nn.Module):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
-        x = self._checked_input(x)
-        h0 = self._checked_state(x, h0)
+        if not isinstance(x, Tensor):
+            raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
         lengths = _checked_lengths(x, lengths)
+        x = self._checked_input(x, lengths)
+        h0 = self._checked_state(x, h0)
         b = None if self.modrelu is None else self.modrelu.b
-        return recurrence(x, self.W_q(), self.U_q(), b, h0, lengths, self.activation)
+        with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one
+            return recurrence(x, self.W_q(), self.U_q(), b, h0, lengths, self.activation)
 
-    def _checked_input(self, x: Tensor) -> Tensor:
+    def _checked_input(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         if x.ndim == 2 and not x.is_floating_point():
-            return self._checked_codes(x)
+            return self._checked_codes(x, lengths)
         if x.ndim != 3 or x.shape[2] != self.n_i:
             raise SettingsError(
                 f"x must be (B, T, {self.n_i}), or integer codes (B, T) below {self.n_i}; "
@@ -117,8 +118,10 @@ class OrthogonalRecurrence(nn.Module):
             raise SettingsError(f"x of shape (B, T, n_i) must be floating point, got {x.dtype}; call x.float() first")
         return x.to(self.W_raw.dtype)
 
-    def _checked_codes(self, x: Tensor) -> Tensor:
+    def _checked_codes(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         _refuse_empty(x)
+        if lengths is not None:
+            x = x.masked_fill(_padding(x, lengths), 0)
         if torch.compiler.is_compiling():
             return x.long()
         low, high = (int(v) for v in torch.aminmax(x))
@@ -160,8 +163,7 @@ class OrthogonalRNN(nn.Module):
         **recurrence_options: Any,
     ) -> None:
         super().__init__()
-        if n_o < 1:
-            raise SettingsError(f"n_o must be at least 1, got {n_o}")
+        _check_width(n_o=n_o)
         if readout not in READOUTS:
             raise unknown("readout", readout, READOUTS)
         if readout_activation not in READOUT_ACTIVATIONS:
@@ -173,7 +175,7 @@ class OrthogonalRNN(nn.Module):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
-        _refuse_nan(x)
+        _refuse_nan(x, lengths)
         states, last = self.recurrence(x, h0, lengths=lengths)
         h = last if self.readout == "last" else states
         if self.readout_activation == "relu":
@@ -199,12 +201,31 @@ def _refuse_empty(x: Tensor) -> None:
         raise SettingsError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
 
 
-def _refuse_nan(x: Tensor) -> None:
+def _refuse_nan(x: Tensor, lengths: Tensor | None) -> None:
     """A NaN in one sample would silently poison every weight at the next step."""
-    if torch.compiler.is_compiling() or not x.is_floating_point() or not bool(x.isnan().any()):
+    if torch.compiler.is_compiling() or not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim != 3:
         return
-    place = tuple(x.isnan().nonzero()[0].tolist())
-    raise SettingsError(f"x holds NaN, first at (sequence, step, channel) = {place}; fill or drop missing values first")
+    if not bool(x.isnan().any()):
+        return
+    nan = x.isnan() if lengths is None else x.isnan() & ~_padding(x, lengths)[..., None]
+    if bool(nan.any()):
+        place = tuple(nan.nonzero()[0].tolist())
+        raise SettingsError(
+            f"x holds NaN, first at (sequence, step, channel) = {place}; fill or drop missing values first"
+        )
+
+
+def _padding(x: Tensor, lengths: Tensor) -> Tensor:
+    """True past each sequence's end.  # (B, T)"""
+    return torch.arange(x.shape[1], device=x.device) >= torch.as_tensor(lengths, device=x.device)[:, None]
+
+
+def _check_width(**widths: object) -> None:
+    for name, value in widths.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise SettingsError(f"{name} must be a whole number, got {value!r}")
+        if value < 1:
+            raise SettingsError(f"{name} must be at least 1, got {value}")
 
 
 def _checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:

@@ -25,6 +25,9 @@ def _at_least(name: str, value: float, least: float) -> None:
         raise SettingsError(f"train.{name} must be at least {least}, got {value}")
 
 
+AS_THE_RECIPE = "recipe"  # bits that were not asked for
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """The network; the keys of a recipe's [model] table."""
@@ -71,6 +74,8 @@ class TrainSettings:
             _at_least(name, getattr(self, name), 1)
         for name in ("warmup", "clip", "steps", "seed", "eval_every", "checkpoint_every", "checkpoint_seconds"):
             _at_least(name, getattr(self, name), 0)
+        if self.seed >= 2**32:
+            raise SettingsError(f"train.seed must be below 2^32, got {self.seed}")
         for name in ("lr", "lr_factor", "divider"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise SettingsError(f"train.{name} must be positive, got {getattr(self, name)}")
@@ -134,15 +139,22 @@ def resolve(
     *,
     model: str = "qornn",
     map: str | None = None,
-    bits: int | str | None = None,
+    bits: int | str | None = AS_THE_RECIPE,
     settings: Iterable[str] = (),
 ) -> Recipe:
-    """The recipe of a task for the strategy that `map` or the baseline `model` names; `bits` is 2..8 or "fp"."""
-    recipe = _for_strategy(task, map if model == "qornn" else model)
+    """The recipe of a task for the strategy that `map` or the baseline `model` names.
+
+    `bits` is 2..8, or None or "fp" for full precision; a map that is no strategy of the file takes the first one's
+    settings.
+    """
+    if map is not None and model != "qornn":
+        raise SettingsError(f"the model {model!r} has no orthogonal matrix; leave out map={map!r}")
+    strategy = map if model == "qornn" else model
+    recipe = _for_strategy(task, strategy)
     changes: dict[str, Any] = {"kind": model}
-    if map is not None:
+    if map is not None and map not in strategies(task):
         changes["map"] = map
-    if bits is not None:
+    if bits != AS_THE_RECIPE:
         changes["bits"] = parse_bits(bits)
     return replace(recipe, model=replace(recipe.model, **changes)).override(settings)
 
@@ -193,12 +205,14 @@ def from_toml(text: str, *, where: str = "recipe") -> Recipe:
 
 def from_tables(tables: Mapping[str, Any]) -> Recipe:
     """A recipe from nested dicts, every key and type checked."""
-    for table in tables:
+    for table, values in tables.items():
         if table not in ("task", "model", "train"):
             raise unknown("recipe table", table, ["task", "model", "train"])
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"[{table}] must be a table of settings, got {values!r}")
     task = dict(tables.get("task", {}))
     name = task.get("name")
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise unknown("task", name, TASKS)
     known = {f.name: f for f in fields(TASKS[name])}
     for key in task.keys() - {"name"}:
@@ -268,6 +282,8 @@ def _typed(key: str, value: Any, field: Field[Any]) -> Any:
     if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind == "bool" and isinstance(value, bool):
         return value
     if kind == "str" and isinstance(value, str):
         return value

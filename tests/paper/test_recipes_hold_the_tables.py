@@ -365,7 +365,7 @@ def test_every_cell_can_be_rerun(task):
 
 
 KEYS = {
-    "model": "kind n_h map rank penalty quantizer activation init init_U init_V gain_V",
+    "model": "kind bits n_h map rank penalty quantizer activation init init_U init_V gain_V",
     "train": "optimizer lr divider lr_factor lr_every epochs batch",
     "strategy": "paper_minutes model train",
     "cell": "table strategy bits activation_bits post set note cited paper paper_at paper_kP paper_kB"

@@ -65,3 +65,11 @@ def test_quantizing_does_not_depend_on_the_scale_of_w(bits, seed, factor, scale)
     W = matrix(seed, n=4)
     power = 2.0 ** round(torch.tensor(factor).log2().item())  # powers of two scale floats exactly
     assert torch.equal(quantizer.to_int(W * power)[0], quantizer.to_int(W)[0])
+
+
+@pytest.mark.parametrize("name", QUANTIZERS)
+def test_another_number_of_bits_keeps_everything_else(name):
+    quantizer = QUANTIZERS[name](8, scale="row", fit="mse")
+    other = quantizer.with_bits(3)
+    assert (quantizer.bits, other.bits, other.scale) == (8, 3, "row")
+    assert torch.equal(other(matrix(0)), QUANTIZERS[name](3, scale="row", fit="mse")(matrix(0)))

@@ -7,7 +7,7 @@ from qornn.quant import IdentityOffset, Uniform
 
 @pytest.mark.parametrize("bits", range(2, 9))
 def test_the_identity_is_kept_exactly(bits):
-    """The plain quantizer shrinks it, to 0.3 % after 750 steps at k = 8 (MATHS 2)."""
+    """The plain quantizer shrinks it, to 0.3 % after 750 steps at k = 8."""
     identity = torch.eye(5, dtype=torch.float64)
     assert torch.equal(IdentityOffset(bits)(identity), identity)
     assert torch.linalg.matrix_power(Uniform(8)(identity), 750)[0, 0].item() == pytest.approx(0.0028, abs=2e-4)

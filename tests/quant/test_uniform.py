@@ -41,7 +41,7 @@ def test_rows_have_their_own_scale():
 
 
 def test_per_row_scales_tighten_the_singular_values():
-    """MATHS 2: at k = 4, n = 170 the mean range tightens from [0.80, 1.21] to [0.845, 1.148]."""
+    """At k = 4, n = 170 the mean range tightens from [0.80, 1.21] to [0.845, 1.148]."""
     from qornn.maps import start
 
     found = {}

@@ -146,3 +146,9 @@ def test_the_real_pieces_spell_the_real_text(real_ptb):
     counted = torch.arange(150) < batch.lengths[:, None]
     with open(f"{real_ptb}/ptb/ptb.test.txt") as lines:
         assert spell(batch.target[counted].tolist()) == "".join(line.strip() + "\n" for line in lines)
+
+
+def test_a_text_cut_short_is_refused_unless_asked_for(small_task):
+    with pytest.raises(DataError, match=r"ptb\.train\.txt is damaged or another text: its md5 .*task\.verify=false"):
+        small_task("ptb", verify=True).size("train")
+    assert small_task("ptb").size("train") > 0

@@ -147,6 +147,51 @@ def test_a_run_already_there_is_not_overwritten(tiny, tmp_path):
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
+def test_a_trainer_makes_its_folder_and_refuses_a_used_one(tmp_path):
+    folder, settings = tmp_path / "new" / "run", TrainSettings(steps=2, batch=8)
+    Trainer(small_model(), small_task(), settings, out=folder, quiet=True).run()
+    before = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(SettingsError, match="already holds a run"):
+        Trainer(small_model(), small_task(), settings, out=folder, quiet=True).run()
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_weights_that_no_map_accepts_stop_the_run_as_divergence(tmp_path):
+    settings = TrainSettings(steps=9, batch=8, lr=1e30, checkpoint_every=1)
+    with pytest.raises(DivergenceError, match=r"diverged at step \d+: .*Last good checkpoint: .*step-0000000\d"):
+        Trainer(small_model(), small_task(), settings, out=tmp_path, quiet=True).run()
+
+
+def test_resume_takes_the_threads_of_the_checkpoint(tiny, tmp_path):
+    start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
+    (tmp_path / "model.safetensors").unlink()
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads + 1)
+        resume(tmp_path, quiet=True)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_resume_refuses_another_optimizer(tiny, tmp_path):
+    start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
+    (tmp_path / "model.safetensors").unlink()
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace('"adam"', '"rmsprop"'))
+    with pytest.raises(CheckpointError, match="made with the optimizer adam, the recipe says rmsprop"):
+        resume(tmp_path, quiet=True)
+
+
+def test_denormals_are_flushed_only_while_training():
+    def small():
+        return bool(torch.tensor(1e-38) / 100 > 0)
+
+    assert small()
+    Trainer(small_model(), small_task(), TrainSettings(steps=1, batch=8), quiet=True).run()
+    assert small()
+
+
 def test_load_gives_the_trained_network(tiny, tmp_path):
     run = start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
     again = qornn.load(tmp_path)
@@ -197,6 +242,13 @@ def test_default_folders_do_not_collide(tmp_path, monkeypatch):
     assert str(default_folder(recipe)) == "runs/copy-bjorck-k4-s0-2"
 
 
-def test_unknown_device():
-    with pytest.raises(SettingsError, match="unknown device 'gpu'"):
-        Trainer(small_model(), small_task(), device="gpu")
+@pytest.mark.parametrize("device", ["gpu", "cuda:zz"])
+def test_unknown_device(device):
+    with pytest.raises(SettingsError, match=f"unknown device '{device}'"):
+        Trainer(small_model(), small_task(), device=device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+def test_a_device_that_is_not_there():
+    with pytest.raises(SettingsError, match="device 'cuda' is not to be had here; use --device cpu"):
+        Trainer(small_model(), small_task(), device="cuda")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from qornn.cli.output import print_json, print_table
 def run(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
     bits: Annotated[
-        int | None, typer.Option("--bits", help="Quantize to this many bits first, without retraining (PTQ).")
+        str | None, typer.Option("--bits", help="Quantize to this many bits first, without retraining (PTQ).")
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
@@ -25,6 +26,7 @@ def run(
 
     Example: qornn eval runs/pmnist-projunn-fp-s0 --bits 8
     """
+    from qornn.bits import parse_bits
     from qornn.recipe import find_cell
     from qornn.train import load
     from qornn.train.build import build_task
@@ -38,16 +40,17 @@ def run(
     began = time.monotonic()
     with quantized(model, None):
         off = evaluate(model, task, "test", batch)
-    used = recipe.model.bits if bits is None else bits
-    on = None
+    trained_bits, on = recipe.model.bits, None
+    used = trained_bits if bits is None else parse_bits(bits)
     if used is not None:
-        with quantized(model, used):
+        with nullcontext() if used == trained_bits else quantized(model, used):
             on = evaluate(model, task, "test", batch)
     value = off if on is None else on
-    cell = find_cell(recipe, post_bits=bits)
+    cell = find_cell(recipe, post_bits=None if used == trained_bits else used)
     figures = {
         "task": task.name,
         "metric": task.metric_name,
+        **task.facts(),
         "value": value,
         "baseline": task.naive_baseline,
         "converged": task.converged(value),
@@ -59,6 +62,7 @@ def run(
         "integer": None,
         "seconds": round(time.monotonic() - began, 3),
         "run": str(folder),
+        "finished": trained.finished,
     }
     if json:
         print_json(figures)

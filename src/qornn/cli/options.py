@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ Set = Annotated[
 ]
 Map = Annotated[str | None, typer.Option("--map", help="How W is kept orthogonal: bjorck, projunn, penalty or free.")]
 Model = Annotated[str, typer.Option("--model", help="Kind of network.")]
-Bits = Annotated[str | None, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
+Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 DataDir = Annotated[
     Path | None,
@@ -28,4 +29,4 @@ def data_settings(data_dir: Path | None, task: str) -> list[str]:
     from qornn.tasks import TASKS
 
     reads = task in TASKS and any(f.name == "data_dir" for f in fields(TASKS[task]))
-    return [f"task.data_dir={str(data_dir.resolve())!r}"] if data_dir is not None and reads else []
+    return [f"task.data_dir={json.dumps(str(data_dir.resolve()))}"] if data_dir is not None and reads else []

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from qornn.files import to_json
 
 
 def print_json(figures: dict[str, Any]) -> None:
-    """One JSON object on standard output; NaN and infinity, which JSON lacks, become null."""
-    print(json.dumps(_finite(figures)))
+    """One JSON object on standard output."""
+    print(to_json(figures))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on standard output."""
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table = Table(title=Text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(column)
     for row in rows:
-        table.add_row(*(text(value) for value in row))
+        table.add_row(*(Text(text(value)) for value in row))
     console = Console()
     if not console.is_terminal:
         console.width = 200  # a pipe or a file has no edge to fold at
@@ -42,11 +43,3 @@ def text(value: object) -> str:
 
 def bits_text(bits: int | None) -> str:
     return "fp" if bits is None else str(bits)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,17 +7,22 @@ from typing import Annotated
 
 import typer
 
-from qornn.cli.options import Device, Json
+from qornn.cli.options import DataDir, Json, data_settings
 from qornn.cli.train import finish
 
 
 def run(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")], device: Device = "auto", json: Json = False
+    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps; else the one it was on.")] = None,
+    data_dir: DataDir = None,
+    json: Json = False,
 ) -> None:
     """Go on with a run from its newest checkpoint; the final weights are those of a run never interrupted.
 
     Example: qornn resume runs/copy-bjorck-k6-s0
     """
+    from qornn.recipe import read_run
     from qornn.train import resume
 
-    finish(lambda: resume(folder, device=device), json)
+    settings = data_settings(data_dir, read_run(folder).task["name"])
+    finish(lambda: resume(folder, device=device, settings=settings), json)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import Bits, Json, Map, Set
+from qornn.cli.options import Bits, Json, Set
 from qornn.cli.output import bits_text, print_json, print_table
+from qornn.errors import SettingsError
+
+if TYPE_CHECKING:
+    from qornn.recipe import Recipe
 
 
 def run(
     what: Annotated[
         str | None, typer.Argument(help="A task or a run folder; without one, the paper's whole table.")
     ] = None,
-    bits: Bits = None,
-    map: Map = None,
+    bits: Bits = "recipe",
     set: Set = None,
     json: Json = False,
 ) -> None:
@@ -25,12 +28,18 @@ def run(
 
     Example: qornn size pmnist --bits 3 --set model.n_h=360
     """
+    from qornn.recipe import AS_THE_RECIPE, find_cell, read_run, resolve
+
     if what is None:
+        if bits != AS_THE_RECIPE or set:
+            raise SettingsError("--bits and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
         _paper_table(json)
         return
-    from qornn.recipe import find_cell, resolve
-
-    recipe = _of_run(Path(what)) if Path(what).is_dir() else resolve(what, map=map, bits=bits, settings=set or [])
+    if (Path(what) / "recipe.toml").exists():
+        own = [] if bits == AS_THE_RECIPE else [f"model.bits={bits}"]
+        recipe = read_run(Path(what)).override([*own, *(set or [])])
+    else:
+        recipe = resolve(what, bits=bits, settings=set or [])
     figures = _figures(recipe)
     cell = find_cell(recipe)
     figures["paper_kB_published"] = cell.facts.get("paper_kB") if cell else None
@@ -47,13 +56,13 @@ def run(
     print_table("\nOperations a step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
 
 
-def _figures(recipe: Any) -> dict[str, Any]:
+def _figures(recipe: Recipe) -> dict[str, Any]:
     from qornn.integer.size import complexity, size
     from qornn.tasks import make_task
 
     settings = dict(recipe.task)
     task, m = make_task(settings.pop("name"), **settings), recipe.model
-    found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale, activation=m.activation)
+    found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
     operations = complexity(task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=2 if task.one_hot else 9)
     return {
         "task": task.name,
@@ -99,9 +108,3 @@ def _paper_table(json: bool) -> None:
         return
     shown = [[bits_text(v) if k == "bits" else v for k, v in row.items()] for row in rows]
     print_table("Sizes (kB = 1024 B)", list(rows[0]), shown)
-
-
-def _of_run(folder: Path) -> Any:
-    from qornn.recipe import read_run
-
-    return read_run(folder)

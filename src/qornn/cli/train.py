@@ -15,7 +15,7 @@ def run(
     task: Annotated[str, typer.Argument(help="A name from `qornn list`.")],
     model: Model = "qornn",
     map: Map = None,
-    bits: Bits = None,
+    bits: Bits = "recipe",
     steps: Annotated[int | None, typer.Option(help="Training steps; else the recipe's epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
     device: Device = "auto",
@@ -36,10 +36,12 @@ def run(
     recipe = resolve(task, model=model, map=map, bits=bits, settings=settings)
 
     from qornn.train import run as runs
+    from qornn.train.distributed import rank
 
     if dry_run:
         figures = runs.dry_run(recipe, device=device)
-        report(figures, json, f"{task}, {bits_text(recipe.model.bits)}: estimated")
+        if rank() == 0:
+            report(figures, json, f"{task}, {bits_text(recipe.model.bits)}: estimated")
         return
     finish(lambda: runs.start(recipe, out, device=device), json)
 
@@ -55,7 +57,7 @@ def finish(training: Any, json: bool) -> None:
         typer.echo(str(stopped), err=True)
         raise typer.Exit(130) from None
     if rank() == 0:
-        report(run.result, json, f"{run.result['task']}, {bits_text(run.result['bits'])}")
+        report(run.result, json, f"{run.recipe.task['name']}, {bits_text(run.recipe.model.bits)}")
 
 
 def report(figures: dict[str, Any], json: bool, title: str) -> None:

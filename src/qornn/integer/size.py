@@ -11,7 +11,7 @@ from qornn.errors import SettingsError, unknown
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
 SCALES: Final = ("tensor", "row")
-ACTIVATIONS: Final = ("relu", "modrelu", "identity")
+ACTIVATIONS: Final = ("relu", "modrelu", "identity", "tanh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,7 @@ def size(
     n_o: int,
     *,
     bits: int | None,
+    bits_U: int | None = None,
     scale: str = "tensor",
     activation: str = "relu",
     activation_bits: int = 12,
@@ -77,14 +78,15 @@ def size(
     if activation not in ACTIVATIONS:
         raise unknown("activation", activation, ACTIVATIONS)
     k = 8 * FLOAT_BYTES if bits is None else bits
+    k_U = k if bits_U is None else check_bits(bits_U)
     V = FLOAT_BYTES * n_o * n_h
     floats = n_o + (n_h if activation == "modrelu" else 0)  # b_o and b
     if bits is not None:
         floats += 2 * (n_h if scale == "row" else 1)  # alpha_W and alpha_U
     return Size(
         parameters=n_h * (n_h + n_i + n_o),
-        paper_bytes=n_h * (n_h + n_i) * k / 8 + V,
-        true_bytes=_packed(n_h * n_h, k) + _packed(n_h * n_i, k) + V + FLOAT_BYTES * floats,
+        paper_bytes=n_h * (n_h * k + n_i * k_U) / 8 + V,
+        true_bytes=_packed(n_h * n_h, k) + _packed(n_h * n_i, k_U) + V + FLOAT_BYTES * floats,
         accumulator_bits=accumulator_bits(n_h, bits, activation_bits),
     )
 

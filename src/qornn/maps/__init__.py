@@ -1,8 +1,9 @@
 """W_raw -> orthogonal W. A new map is one file here and one line in the dict."""
 
+from inspect import signature
 from typing import Any
 
-from qornn.errors import unknown
+from qornn.errors import SettingsError, unknown
 from qornn.maps.base import OrthogonalMap, deviation, polar_factor
 from qornn.maps.bjorck import Bjorck
 from qornn.maps.free import Free
@@ -30,7 +31,13 @@ __all__ = [
 def make_map(name: str | OrthogonalMap, **options: Any) -> OrthogonalMap:
     """The map of that name, or the object itself."""
     if isinstance(name, OrthogonalMap):
+        if options:
+            raise SettingsError(f"a map given as an object has its options already; remove {', '.join(options)}")
         return name
-    if name not in MAPS:
+    if not isinstance(name, str) or name not in MAPS:
         raise unknown("map", name, MAPS)
+    known = [key for key in signature(MAPS[name].__init__).parameters if key not in ("self", "args", "kwargs")]
+    for key in options:
+        if key not in known:
+            raise unknown(f"option of the map {name!r}", key, known)
     return MAPS[name](**options)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+
+from qornn.bits import check_bits
 
 
 class Quantizer(nn.Module, ABC):
@@ -21,6 +24,12 @@ class Quantizer(nn.Module, ABC):
     @abstractmethod
     def dequantize(self, integers: Tensor, alpha: Tensor) -> Tensor:
         """W_q from its integers."""
+
+    def with_bits(self, bits: int) -> Self:
+        """The same quantizer on another number of bits."""
+        other = copy.deepcopy(self)
+        other.bits = check_bits(bits)
+        return other
 
     def forward(self, W: Tensor) -> Tensor:
         """W_q = dequantize(to_int(W)); the gradient passes unchanged, also where the value was clipped."""

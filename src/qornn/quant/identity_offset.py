@@ -23,7 +23,14 @@ class IdentityOffset(Quantizer):
     def __init__(self, bits: int, *, scale: str = "tensor", fit: str = "max") -> None:
         super().__init__()
         self.uniform = Uniform(bits, scale=scale, fit=fit)
-        self.bits = bits
+
+    @property
+    def bits(self) -> int:
+        return self.uniform.bits
+
+    @bits.setter
+    def bits(self, bits: int) -> None:
+        self.uniform.bits = bits
 
     @property
     def scale(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 ACTIVATIONS = ("relu", "modrelu", "identity", "tanh")
@@ -54,6 +55,7 @@ class _Recurrence(torch.autograd.Function):
         return h.transpose(0, 1), last
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         x, W, U, b, h0, lengths, h = ctx.saved_tensors
         past = _past_the_end(x, lengths)

@@ -100,6 +100,10 @@ class Task(ABC):
         """Training batches in one pass; the incomplete one at the end is left out."""
         return max(self.size("train") // batch, 1)
 
+    def facts(self) -> dict[str, Any]:
+        """What must stand beside every figure of this task; by default nothing."""
+        return {}
+
     def converged(self, value: float) -> bool:
         """Better than the naive baseline by 1 %, or one point of accuracy; otherwise NC, as in the paper."""
         if self.higher_is_better:

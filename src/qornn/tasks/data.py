@@ -68,6 +68,15 @@ def locate(file: RemoteFile, data_dir: str | os.PathLike[str] | None = None) -> 
     raise _absent(file, roots, f"Download failed ({'; '.join(failures)}).")
 
 
+def verify(path: Path, checksum: str, way_out: str) -> None:
+    """Refuse a file that is not, byte for byte, the one the checksum is of."""
+    algorithm, _, expected = checksum.partition(":")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+    if found != expected:
+        raise DataError(f"{path} is damaged or another text: its {algorithm} is {found}, not {expected}; {way_out}")
+
+
 def cache_folder() -> Path:
     """The user's cache: $XDG_CACHE_HOME/qornn, else ~/.cache/qornn."""
     base = os.environ.get("XDG_CACHE_HOME", "")

@@ -29,7 +29,7 @@ def bits_per_character(y: Tensor, batch: Batch) -> float:
 
 def accuracy(y: Tensor, batch: Batch) -> float:
     """Percent of sequences whose largest output is the target."""
-    return 100.0 * (y.argmax(-1) == batch.target).double().mean().item()
+    return 100.0 * (y.argmax(-1) == batch.target).cpu().double().mean().item()
 
 
 def squared_error(y: Tensor, batch: Batch) -> Tensor:

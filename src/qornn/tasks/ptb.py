@@ -11,7 +11,7 @@ import numpy as np
 
 from qornn.errors import DataError, unknown
 from qornn.tasks.base import Batch, Split, Task, check_count, check_split, split_rows
-from qornn.tasks.data import RemoteFile, locate
+from qornn.tasks.data import RemoteFile, locate, verify
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,6 +75,7 @@ class PTB(Task):
     protocol: str = "pieces"
     T: int = 150
     data_dir: str | None = None
+    verify: bool = True  # a text cut short would train without a word; False lets another text of this alphabet in
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
@@ -90,6 +91,9 @@ class PTB(Task):
         train, test = (self._counts(split) for split in ("train", "test"))
         p = (train + 1) / (train + 1).sum()
         return float(-(test * np.log2(p)).sum() / test.sum())
+
+    def facts(self) -> dict[str, str]:
+        return {"protocol": self.protocol}
 
     def size(self, split: Split) -> int:
         return len(self._rows[check_split(split)].lengths)
@@ -114,7 +118,16 @@ class PTB(Task):
 
     @cached_property
     def _rows(self) -> dict[Split, Rows]:
-        return {split: cut(read_text(locate(FILES[split], self.data_dir)), self.protocol, self.T) for split in FILES}
+        return {split: cut(self._text(split), self.protocol, self.T) for split in FILES}
+
+    def _text(self, split: Split) -> np.ndarray:
+        path = locate(FILES[split], self.data_dir)
+        codes = read_text(path)
+        if self.verify:
+            verify(
+                path, FILES[split].checksum, "fetch it again, or set task.verify=false to train on a text of your own"
+            )
+        return codes
 
     def _counts(self, split: Split) -> np.ndarray:
         codes, lengths = self._rows[split]

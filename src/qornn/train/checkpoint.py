@@ -101,6 +101,12 @@ def load_into(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> No
     model.load_state_dict(dict(tensors))
 
 
+def clean(folder: Path) -> None:
+    """Remove what a killed process left half-written."""
+    for part in folder.rglob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
 def optimizer_state(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The optimizer's moments under the names of their parameters."""
     named: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
@@ -130,5 +136,8 @@ def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
 
 def _damaged(path: Path, reason: str) -> str:
     earlier = [p.name for p in files(path.parent) if p < path]
-    way_out = f"delete it to go on from {earlier[-1]}" if earlier else "delete it to start again from the beginning"
+    if not path.name.startswith("step-"):
+        way_out = "delete it and `qornn resume` the run to make it again"
+    else:
+        way_out = f"delete it to go on from {earlier[-1]}" if earlier else "delete it to start again from the beginning"
     return f"{path} is damaged or truncated ({reason}); {way_out}"

@@ -55,7 +55,7 @@ def join(device: torch.device) -> Processes:
     if world == 1:
         return Processes()
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     return Processes(dist.get_rank(), world)
 
 

@@ -38,7 +38,7 @@ def evaluate(
 
 @torch.no_grad()
 def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[str, float]:
-    """‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights, and max|h| on a few sequences (MATHS 6).
+    """‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights, and max|h| on a few sequences.
 
     With several layers, the worst of each.
     """
@@ -55,11 +55,11 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
 
 @contextmanager
 def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
-    """Inside, every layer's weights are on `bits` bits (None: quantizers off), whatever it was trained with: PTQ."""
+    """Inside, every layer's weights are on `bits` bits, whatever it was trained with (PTQ); None: quantizers off."""
     layers = recurrences(model)
     before = [(layer.q_W, layer.q_U) for layer in layers]
-    for layer in layers:
-        layer.q_W, layer.q_U = (None, None) if bits is None else (_same_kind(layer.q_W, bits), Uniform(bits))
+    for layer, own in zip(layers, before, strict=True):
+        layer.q_W, layer.q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in own)
     try:
         yield
     finally:
@@ -67,14 +67,10 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
             layer.q_W, layer.q_U = q_W, q_U
 
 
-def _same_kind(quantizer: Quantizer | None, bits: int) -> Quantizer:
-    return Uniform(bits) if quantizer is None else type(quantizer)(bits, scale=quantizer.scale)
-
-
 def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
     W = layer.W()
     W_q = W if layer.q_W is None else layer.q_W(W)
-    W64 = W_q.double().cpu()
+    W64 = W_q.cpu().double()
     singular = torch.linalg.svdvals(W64)
     identity = torch.eye(layer.n_h, dtype=torch.float64)
     return {
@@ -92,7 +88,7 @@ def _clipped_share(W: Tensor, quantizer: Quantizer | None) -> float:
     integers, alpha = quantizer.to_int(W)
     half_step = alpha / 2**quantizer.bits
     cut = (W - quantizer.dequantize(integers, alpha)).abs() > half_step * (1 + 1e-4)
-    return float(cut.double().mean())
+    return float(cut.cpu().double().mean())
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +16,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from qornn.files import write_atomically
+from qornn.errors import WriteError
+from qornn.files import to_json, write_atomically
 
 
 class MetricsLog:
@@ -24,13 +28,16 @@ class MetricsLog:
         self._board: Any = None
         if self.path is None:
             return
-        self.path.touch()
-        with self.path.open("r+b") as file:
-            file.truncate(min(length, self.path.stat().st_size))
+        with _writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch()
+            with self.path.open("r+b") as file:
+                file.truncate(min(length, self.path.stat().st_size))
         if importlib.util.find_spec("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter
 
-            self._board = SummaryWriter(str(self.path.parent / "tensorboard"))
+            with contextlib.suppress(OSError):  # a courtesy: a run does not end for want of it
+                self._board = SummaryWriter(str(self.path.parent / "tensorboard"))
 
     @property
     def length(self) -> int:
@@ -40,15 +47,29 @@ class MetricsLog:
     def write(self, record: dict[str, Any]) -> None:
         if self.path is None:
             return
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-        for key, value in record.items():
-            if self._board is not None and key != "step" and isinstance(value, int | float):
-                self._board.add_scalar(key, value, record["step"])
+        with _writing(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(to_json(record) + "\n")
+        if self._board is None:
+            return
+        try:
+            for key, value in record.items():
+                if key != "step" and isinstance(value, int | float):
+                    self._board.add_scalar(key, value, record["step"])
+        except OSError:
+            self._board = None
 
     def close(self) -> None:
         if self._board is not None:
-            self._board.close()
+            with contextlib.suppress(OSError):
+                self._board.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"could not write {path}: {error.strerror or error}; free some space, then resume") from error
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -93,7 +114,7 @@ class Display:
             self.say(f"step {step}/{self.total}  {facts}  {left / 60:.1f} min left")
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from qornn.errors import DivergenceError, unknown
+from qornn.errors import CheckpointError, DivergenceError, SettingsError, unknown
 from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import diagnostics, evaluate
-from qornn.train.log import Display, MetricsLog, draw_curve
+from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
 from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_learning_rate, step_and_retract
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -62,6 +63,7 @@ class Trainer:
         self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
         self.total = self.settings.steps or self.settings.epochs * self.steps_per_epoch
         self.step = 0
+        self.resuming = False  # what the folder holds is this run's own
         self.best = math.inf  # smallest training loss so far
         self.seconds = 0.0  # of training, over all sittings
         self._log_length = 0
@@ -71,19 +73,27 @@ class Trainer:
     def run(self) -> dict[str, Any]:
         """Train to the end; the result's figures, measured on the test set once."""
         began = time.monotonic() - self.seconds
+        self._refuse_a_used_folder()
         log = MetricsLog(self.out if self.processes.first else None, length=self._log_length)
-        flush = torch.set_flush_denormal(True)  # vanishing gradients become denormals, and those are 10× slower
         model = self.processes.wrap(self.model)
         try:
-            with Display(self.total, start=self.step, quiet=self.quiet) as display, _stop_politely() as asked:
+            with (
+                _flush_denormals(),
+                Display(self.total, start=self.step, quiet=self.quiet) as display,
+                _stop_politely() as asked,
+            ):
                 self._train(model, log, display, began, asked)
-            result = self._final(began)
+                result = self._final(began)
             log.write({"step": self.step, **{k: v for k, v in result.items() if isinstance(v, int | float)}})
         finally:
             log.close()
-            if flush:
-                torch.set_flush_denormal(False)
         return result
+
+    def _refuse_a_used_folder(self) -> None:
+        if self.out is None or self.resuming or not self.processes.first:
+            return
+        if checkpoints.files(self.out / "checkpoint") or read_metrics(self.out / "metrics.jsonl"):
+            raise SettingsError(f"{self.out} already holds a run; `qornn resume {self.out}` goes on with it")
 
     def _train(self, model: nn.Module, log: MetricsLog, display: Display, began: float, asked: list[int]) -> None:
         batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed, start=self.step)
@@ -102,13 +112,17 @@ class Trainer:
                 self.save(log.length)
                 saved = time.monotonic()
             if stop and self.step < self.total:
-                raise Interrupted(f"interrupted at step {self.step} of {self.total}, saved")
+                way_on = f", saved; `qornn resume {self.out}` goes on" if self.out else ""
+                raise Interrupted(f"interrupted at step {self.step} of {self.total}{way_on}")
 
     def _one_step(self, model: nn.Module, batch: Batch, asked: bool) -> tuple[float, float, bool]:
         """One update; loss over the global batch, gradient norm, and whether some process was asked to stop."""
         share = batch.rows(*self.rows)
         part = share.to(self.device)
-        y, _ = model(part.x, lengths=part.lengths)
+        try:
+            y, _ = model(part.x, lengths=part.lengths)
+        except SettingsError as error:  # weights that no map accepts any more, or a bad sample
+            raise self._stopped(str(error)) from error
         # DDP averages over processes; this weight makes the average the mean over the global batch's targets.
         loss = self.task.loss(y, part) * (share.weight * self.processes.world / batch.weight)
         objective = loss
@@ -140,9 +154,11 @@ class Trainer:
         self.best = min(self.best, loss) if math.isfinite(loss) else self.best
         if math.isfinite(norm) and loss <= limit:
             return
+        raise self._stopped(f"the gradient's norm is {norm:g}" if loss <= limit else f"the loss is {loss:g}")
+
+    def _stopped(self, what: str) -> DivergenceError:
         saved = checkpoints.files(self.out / "checkpoint") if self.out else []
-        what = f"the gradient's norm is {norm:g}" if loss <= limit else f"the loss is {loss:g}"
-        raise DivergenceError(
+        return DivergenceError(
             f"diverged at step {self.step}: {what}. Likely cause: states that grow at every step "
             f"(σ_max of W_q above 1) or too large a learning rate (now {self.settings.lr:g}). "
             "Try a smaller train.lr, train.clip=1, model.scale=row or more bits. "
@@ -181,6 +197,7 @@ class Trainer:
         few = next(self.task.batches("test", self.settings.batch))
         return {
             "metric": self.task.metric_name,
+            **self.task.facts(),
             "value": value,
             "baseline": self.task.naive_baseline,
             "converged": self.task.converged(value),
@@ -199,6 +216,8 @@ class Trainer:
             "seconds": self.seconds,
             "best": self.best,
             "threads": torch.get_num_threads(),
+            "device": str(self.device),
+            "optimizer": self.settings.optimizer,
         }
         state = checkpoints.Checkpoint(
             self.step,
@@ -212,6 +231,9 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """Go on from a checkpoint."""
         state = checkpoints.load(path)
+        if state.extra["optimizer"] != self.settings.optimizer:
+            made, asked = state.extra["optimizer"], self.settings.optimizer
+            raise CheckpointError(f"{path} was made with the optimizer {made}, the recipe says {asked}; set it back")
         checkpoints.load_into(self.model, state.model, path)
         checkpoints.load_optimizer(self.optimizer, self.model, state.optimizer)
         self.generator.set_state(state.rng["retraction"])
@@ -225,8 +247,7 @@ class Trainer:
 
     def probe(self, repeats: int = 2) -> float:
         """Seconds a training step takes, after one to warm up; leaves the weights changed."""
-        flush = torch.set_flush_denormal(True)
-        try:
+        with _flush_denormals():
             model = self.processes.wrap(self.model)
             batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed)
             self._one_step(model, next(batches), False)
@@ -234,20 +255,33 @@ class Trainer:
             for _ in range(repeats):
                 self._one_step(model, next(batches), False)
             return (time.monotonic() - began) / repeats
-        finally:
-            if flush:
-                torch.set_flush_denormal(False)
 
 
 def choose_device(name: str) -> torch.device:
     """The device of that name; "auto" takes CUDA, then MPS, then the CPU."""
-    if name.split(":")[0] not in DEVICES:
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or not (number.isdecimal() or not number):
         raise unknown("device", name, DEVICES)
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    if kind == "auto":
+        kind = next(device for device in ("cuda", "mps", "cpu") if there[device])
+    if not there[kind]:
+        raise SettingsError(f"device {name!r} is not to be had here; use --device {next(d for d in there if there[d])}")
+    if kind == "cuda" and not number:
+        number = os.environ.get("LOCAL_RANK", "0")  # one card for each process of torchrun
+    return torch.device(f"{kind}:{number}" if number else kind)
+
+
+@contextmanager
+def _flush_denormals() -> Iterator[None]:
+    """Vanishing gradients become denormals, which are many times slower than other numbers; here they become 0."""
+    already = not bool(torch.tensor(1e-38) / 100 > 0)
+    changed = not already and torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        if changed:
+            torch.set_flush_denormal(False)
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from torch import nn
 
 from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError
-from qornn.files import write_atomically
-from qornn.recipe import Recipe, find_cell, read_run, resolve
+from qornn.files import to_json, write_atomically
+from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train.build import build_model, build_task
@@ -35,6 +34,7 @@ class Run:
     recipe: Recipe
     model: nn.Module
     result: dict[str, Any] = field(default_factory=dict)
+    finished: bool = True
 
     def task(self) -> Task:
         """The task it was trained on."""
@@ -46,7 +46,7 @@ def train(
     *,
     model: str = "qornn",
     map: str | None = None,
-    bits: int | str | None = None,
+    bits: int | str | None = AS_THE_RECIPE,
     out: str | Path | None = None,
     settings: Iterable[str] = (),
     device: str = "auto",
@@ -60,6 +60,8 @@ def train(
 def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto", quiet: bool = False) -> Run:
     """Train a resolved recipe in a new folder."""
     folder = Path(out) if out is not None else default_folder(recipe)
+    if "data_dir" in recipe.task:  # the run must find its data from any folder
+        recipe = replace(recipe, task=recipe.task | {"data_dir": str(Path(recipe.task["data_dir"]).resolve())})
     processes = join(choose_device(device))
     trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
     if (folder / "recipe.toml").exists() and processes.first:
@@ -71,14 +73,22 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
     return _finish(trainer, recipe, folder)
 
 
-def resume(folder: str | Path, *, device: str = "auto", quiet: bool = False) -> Run:
-    """Go on with a run from its newest checkpoint; a finished run is returned as it is."""
+def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[str] = (), quiet: bool = False) -> Run:
+    """Go on with a run from its newest checkpoint; a finished run is returned as it is.
+
+    Device and number of threads are the checkpoint's, since another number adds in another order; `settings` are for
+    what may have moved since, as in `["task.data_dir=…"]`.
+    """
     folder = Path(folder)
-    recipe = read_run(folder)
+    recipe = read_run(folder).override(settings)
     if (folder / MODEL_FILE).exists():
         return load(folder)
-    trainer = _trainer(recipe, folder, device, quiet)
+    checkpoints.clean(folder)
     saved = checkpoints.files(folder / "checkpoint")
+    facts = checkpoints.load(saved[-1]).extra if saved else {}
+    torch.set_num_threads(facts.get("threads", torch.get_num_threads()))
+    trainer = _trainer(recipe, folder, device or facts.get("device", "auto"), quiet)
+    trainer.resuming = True
     if saved:
         trainer.restore(saved[-1])
     return _finish(trainer, recipe, folder)
@@ -98,13 +108,19 @@ def load(folder: str | Path) -> Run:
     if not saved:
         raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
     checkpoints.load_into(model, checkpoints.load(saved[-1]).model, saved[-1])
-    return Run(folder, recipe, model)
+    return Run(folder, recipe, model, finished=False)
 
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:
     """Run a few batches, keep nothing, and estimate the whole: seconds and peak memory."""
-    trainer = Trainer(build_model(recipe, task := build_task(recipe)), task, recipe.train, device=device, quiet=True)
-    seconds = trainer.probe()
+    import resource
+
+    task = build_task(recipe)
+    trainer = Trainer(build_model(recipe, task), task, recipe.train, device=device, quiet=True)
+    try:
+        seconds = trainer.probe()
+    finally:
+        leave()
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
     return {
         "steps": trainer.total,
@@ -154,7 +170,7 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
     }
     if trainer.processes.first:
         # The weights come last: their presence says that the run is finished.
-        write_atomically(folder / "result.json", json.dumps(result, indent=1) + "\n")
+        write_atomically(folder / "result.json", to_json(result, indent=1) + "\n")
         checkpoints.save_tensors(
             folder / MODEL_FILE, trainer.model.state_dict(), {"version": __version__, "steps": trainer.step}
         )
@@ -162,9 +178,11 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
 
 
 def _read_result(folder: Path) -> dict[str, Any]:
+    """The figures of a finished run; without them the weights still are what they are."""
     path = folder / "result.json"
+    if not path.exists():
+        return {}
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"cannot read {path}: {error}") from error
-    return dict(result)
+        raise CheckpointError(f"cannot read {path}: {error}; delete it, and `qornn eval` measures again") from error

@@ -3,24 +3,46 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Real data, when a copy is at hand; tests that need it are skipped by name otherwise.
 export QORNN_DATA ?= $(if $(wildcard ../shared/data/mnist),$(abspath ../shared/data),)
+# Build requirements too: pip before 26.2 takes the first name for them, later ones only the second.
 export PIP_CONSTRAINT := $(abspath constraints.txt)
+export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test clean
+KERNEL := CMakeLists.txt $(wildcard src/qornn/recurrence/csrc/*)
+SANITIZED := build/sanitize/qornn/recurrence/libqornn_recurrence.so
+# Empty where the compiler, if any, comes without AddressSanitizer: a bare name is its way to say "not found".
+LIBASAN := $(filter /%,$(shell $(CXX) -print-file-name=libasan.so 2>/dev/null))
+
+.PHONY: demo test sanitize clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py --out demo
 
-test: .venv/ready
+test: .venv/ready $(if $(LIBASAN),sanitize)
+	$(if $(LIBASAN),,@echo 'sanitize: skipped, $(CXX) has no AddressSanitizer')
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
-.venv/ready: pyproject.toml constraints.txt
+# The kernel's tests once more, on a build that stops at the first access out of bounds or undefined operation.
+# Python is not built with the sanitizer, so its runtime must be loaded first, and the C++ runtime with it, or the
+# sanitizer never finds the real __cxa_throw and torch's first exception aborts. Leaks: Python's own would drown ours.
+# capture=sys: the report is written to the real stderr as the process dies.
+sanitize: $(SANITIZED)
+	QORNN_RECURRENCE_LIBRARY=$(abspath $<) ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$$(ldd $< | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')" \
+	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py
+
+# Through pip, because it brings CMake where there is none and knows the flags.
+$(SANITIZED): .venv/ready
+	CXX='$(CXX)' $(BIN)/python -m pip install -q --no-deps --upgrade --target build/sanitize -C cmake.build-type=Sanitize .
+	touch -c $@
+
+.venv/ready: pyproject.toml constraints.txt $(KERNEL)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv build demo

@@ -10,6 +10,7 @@ The map and the quantizer run once per forward pass, never once per time step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -19,7 +20,7 @@ from torch.nn import functional as F
 from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, make_map, start
 from qornn.quant import Quantizer, Uniform, make_quantizer
-from qornn.recurrence import ACTIVATIONS, recurrence
+from qornn.recurrence import ACTIVATIONS, recurrence, recurrence_with_readout
 
 READOUTS = ("last", "all")
 READOUT_ACTIVATIONS = (None, "relu")
@@ -96,6 +97,22 @@ class OrthogonalRecurrence(nn.Module):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
+        return self._run(recurrence, x, h0, lengths)
+
+    def read_out(
+        self, V: Tensor, b_o: Tensor, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """V h_t + b_o of all steps (B, T, n_o) instead of the states, whose gradient is then never built."""
+        return self._run(recurrence_with_readout, x, h0, lengths, V, b_o)
+
+    def _run(
+        self,
+        function: Callable[..., tuple[Tensor, Tensor]],
+        x: Tensor,
+        h0: Tensor | None,
+        lengths: Tensor | None,
+        *V: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         if not isinstance(x, Tensor):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
         lengths = _checked_lengths(x, lengths)
@@ -103,7 +120,7 @@ class OrthogonalRecurrence(nn.Module):
         h0 = self._checked_state(x, h0)
         b = None if self.modrelu is None else self.modrelu.b
         with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one
-            return recurrence(x, self.W_q(), self.U_q(), b, h0, lengths, self.activation)
+            return function(x, self.W_q(), self.U_q(), b, *V, h0, lengths, self.activation)
 
     def _checked_input(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         if x.ndim == 2 and not x.is_floating_point():
@@ -176,6 +193,8 @@ class OrthogonalRNN(nn.Module):
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
         _refuse_nan(x, lengths)
+        if self.readout == "all" and self.readout_activation is None and torch.is_grad_enabled():
+            return self.recurrence.read_out(self.V, self.b_o, x, h0, lengths=lengths)
         states, last = self.recurrence(x, h0, lengths=lengths)
         h = last if self.readout == "last" else states
         if self.readout_activation == "relu":

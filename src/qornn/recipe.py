@@ -37,6 +37,7 @@ class ModelSettings:
     map: str = "bjorck"
     rank: int = 1  # projunn: of the update
     penalty: float = 0.1  # penalty: λ
+    exact: bool = False  # bjorck: every iteration as written, the slow way to the same matrix
     bits: int | None = 8
     bits_U: int | None = None  # None: the same as bits
     quantizer: str = "uniform"

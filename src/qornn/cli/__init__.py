@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
+from qornn.cli import bench, reproduce, resume, show, size, train
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
-from qornn.cli import reproduce, resume, show, size, train
 from qornn.errors import QornnError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume.run,
     "eval": eval_.run,
     "size": size.run,
+    "bench": bench.run,
     "reproduce": reproduce.run,
 }
 for _name, _function in _COMMANDS.items():

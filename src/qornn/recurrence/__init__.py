@@ -1,5 +1,53 @@
-"""The recurrence as a pure function of inputs and weights."""
+"""The recurrence as a pure function of inputs and weights: native where it can be, the reference everywhere else."""
 
-from qornn.recurrence.reference import ACTIVATIONS, recurrence
+from torch import Tensor
+from torch.nn import functional as F
 
-__all__ = ["ACTIVATIONS", "recurrence"]
+from qornn.recurrence import native, reference
+from qornn.recurrence.reference import ACTIVATIONS
+
+__all__ = ["ACTIVATIONS", "in_use", "recurrence", "recurrence_with_readout"]
+
+
+def recurrence(
+    x: Tensor,  # (B, T, n_i), or one-hot codes (B, T)
+    W: Tensor,  # (n_h, n_h)
+    U: Tensor,  # (n_h, n_i)
+    b: Tensor | None,  # (n_h,), modReLU only
+    h0: Tensor,  # (B, n_h)
+    lengths: Tensor | None,  # (B,)
+    activation: str,
+) -> tuple[Tensor, Tensor]:
+    """All states (B, T, n_h), zero past each sequence's end, and the state (B, n_h) at each sequence's end."""
+    if not native.usable(x, W, U, b, h0, lengths):
+        return reference.recurrence(x, W, U, b, h0, lengths, activation)
+    h, _, last = native.forward_op(x, W, U, b, None, None, h0, lengths, activation)
+    return h.transpose(0, 1), last
+
+
+def recurrence_with_readout(
+    x: Tensor,
+    W: Tensor,
+    U: Tensor,
+    b: Tensor | None,
+    V: Tensor,  # (n_o, n_h)
+    b_o: Tensor,  # (n_o,)
+    h0: Tensor,
+    lengths: Tensor | None,
+    activation: str,
+) -> tuple[Tensor, Tensor]:
+    """y_t = V h_t + b_o of all steps (B, T, n_o), and the state (B, n_h) at each sequence's end.
+
+    The same as reading `recurrence`'s states, without ever making their gradient, a (B, T, n_h) tensor.
+    """
+    if not native.usable(x, W, U, b, V, b_o, h0, lengths):
+        states, last = reference.recurrence(x, W, U, b, h0, lengths, activation)
+        return F.linear(states, V, b_o), last
+    _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation)
+    return y.transpose(0, 1), last
+
+
+def in_use() -> str:
+    """Which recurrence float32 networks on the CPU run on."""
+    library = native.library()
+    return "reference" if library is None else f"native ({library.qornn_isa().decode()})"

@@ -31,7 +31,11 @@ def build_model(recipe: Recipe, task: Task) -> nn.Module:
 
 
 def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:
-    options: dict[str, dict[str, Any]] = {"projunn": {"rank": settings.rank}, "penalty": {"strength": settings.penalty}}
+    options: dict[str, dict[str, Any]] = {
+        "bjorck": {"exact": settings.exact},
+        "projunn": {"rank": settings.rank},
+        "penalty": {"strength": settings.penalty},
+    }
     return OrthogonalRNN(
         task.n_i,
         settings.n_h,

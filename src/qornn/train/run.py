@@ -16,6 +16,7 @@ from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError
 from qornn.files import to_json, write_atomically
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
+from qornn.recurrence import in_use
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train.build import build_model, build_task
@@ -150,7 +151,9 @@ def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
     say(f"qornn {__version__}  run {folder}")
     for table, values in recipe.tables().items():
         say(f"  {table}: " + "  ".join(f"{key}={value}" for key, value in values.items() if value is not None))
-    say(f"  device {trainer.device}, {torch.get_num_threads()} threads, recurrence reference, seed {recipe.train.seed}")
+    say(
+        f"  device {trainer.device}, {torch.get_num_threads()} threads, recurrence {in_use()}, seed {recipe.train.seed}"
+    )
     return trainer
 
 

@@ -1,0 +1,49 @@
+// What the kernel of each instruction set offers to the dispatcher.
+#ifndef QORNN_KERNEL_H
+#define QORNN_KERNEL_H
+
+#include <cstdint>
+
+#include "recurrence.h"
+
+namespace qornn {
+
+// Weights in the order the tiles read them; null where the problem has none.
+struct Packed {
+  const float *W, *U, *V;
+  const float *b;  // padded
+};
+
+// Sums over its sequences that one thread gathers on its way back; rows are padded to whole vectors.
+struct Sums {
+  float *dW;      // (n_h, n_h)
+  float *dU;      // (n_i, n_h): transposed, for codes and few channels
+  float *dU_wide; // (n_h, n_i): for many channels
+  float *db;      // (n_h)
+  float *dV;      // (n_o, n_h)
+  float *scratch; // scratch_floats() of them
+};
+
+struct Kernel {
+  const char *name;
+  int64_t lanes;  // rows are padded to a multiple of this
+  int64_t rows;   // sequences that are best kept together
+  // A (K, N) matrix with element (k, j) at k*stride_k + j*stride_j.
+  void (*pack)(float *out, const float *in, int64_t K, int64_t N, int64_t stride_k, int64_t stride_j);
+  int64_t (*scratch_floats)(const qornn_problem &p, int64_t rows);
+  // All steps of sequences first..last-1.
+  void (*forward)(const qornn_problem &p, const Packed &w, int64_t first, int64_t last);
+  void (*backward)(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, int64_t first,
+                   int64_t last);
+};
+
+constexpr int64_t kFewChannels = 4;  // up to here the gradient of U is summed on the fly
+
+// Null where this build lacks the instruction set.
+const Kernel *generic_kernel();
+const Kernel *avx2_kernel();
+const Kernel *avx512_kernel();
+const Kernel *neon_kernel();
+
+}  // namespace qornn
+#endif

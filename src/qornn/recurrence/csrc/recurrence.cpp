@@ -1,0 +1,219 @@
+// Chooses the instruction set, packs the weights once a call, and gives every thread its own sequences for all steps.
+
+#include "recurrence.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "kernel.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace {
+
+using qornn::Kernel;
+using qornn::Packed;
+using qornn::Sums;
+
+constexpr double kWorthAThread = 2e6;  // multiply-adds, about what starting a thread costs
+
+const Kernel *supported(const Kernel *kernel) {
+  if (!kernel) return nullptr;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!std::strcmp(kernel->name, "avx512") && !__builtin_cpu_supports("avx512f")) return nullptr;
+  if (!std::strcmp(kernel->name, "avx2") && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
+    return nullptr;
+#endif
+  return kernel;
+}
+
+// Best first.
+std::vector<const Kernel *> kernels() {
+  std::vector<const Kernel *> found;
+  for (const Kernel *k : {qornn::avx512_kernel(), qornn::avx2_kernel(), qornn::neon_kernel(), qornn::generic_kernel()})
+    if (supported(k)) found.push_back(k);
+  return found;
+}
+
+std::atomic<const Kernel *> &current() {
+  static std::atomic<const Kernel *> chosen{kernels().front()};
+  return chosen;
+}
+
+// Vanishing gradients turn into denormals, which cost a hundred times a normal number.
+class FlushDenormals {
+ public:
+#if defined(__x86_64__) || defined(_M_X64)
+  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+
+ private:
+  unsigned before_;
+#elif defined(__aarch64__)
+  FlushDenormals() {
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before_));
+    __asm__ volatile("msr fpcr, %0" ::"r"(before_ | (1ull << 24)));
+  }
+  ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(before_)); }
+
+ private:
+  uint64_t before_;
+#endif
+};
+
+class Buffer {
+ public:
+  explicit Buffer(int64_t count) : data_(new (std::align_val_t(64)) float[static_cast<size_t>(std::max<int64_t>(count, 1))]()) {}
+  ~Buffer() { ::operator delete[](data_, std::align_val_t(64)); }
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+  float *get() const { return data_; }
+
+ private:
+  float *data_;
+};
+
+int64_t padded(const Kernel &kernel, int64_t units) { return (units + kernel.lanes - 1) / kernel.lanes * kernel.lanes; }
+
+// A fresh (T, B, n_h) tensor is met page by page; with large pages there are 512 times fewer to meet.
+void use_large_pages(float *data, int64_t count) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr uintptr_t kLarge = uintptr_t{1} << 21;
+  const uintptr_t from = (reinterpret_cast<uintptr_t>(data) + kLarge - 1) & ~(kLarge - 1);
+  const uintptr_t to = (reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(count) * 4) & ~(kLarge - 1);
+  if (to > from) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
+#else
+  (void)data, (void)count;
+#endif
+}
+
+int thread_count(const qornn_problem &p, const Kernel &kernel) {
+  const double work = static_cast<double>(p.B) * static_cast<double>(p.T) * static_cast<double>(p.n_h) *
+                      static_cast<double>(p.n_h + p.n_i);
+  const int64_t blocks = (p.B + kernel.rows - 1) / kernel.rows;
+  const int64_t useful = std::min<int64_t>(blocks, 1 + static_cast<int64_t>(std::min(work / kWorthAThread, 1e6)));
+  return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(p.threads, useful)));
+}
+
+// Runs body(number, first, last) on every share of the B sequences; the caller's thread takes the last share.
+template <typename Body>
+void share(int64_t B, int threads, Body body) {
+  std::vector<std::thread> helpers;
+  auto run = [&](int i) {
+    FlushDenormals flush;
+    body(i, B * i / threads, B * (i + 1) / threads);
+  };
+  int started = 0;
+  try {
+    for (; started + 1 < threads; ++started) helpers.emplace_back(run, started);
+  } catch (const std::system_error &) {  // no more threads to be had: the rest is done here
+  }
+  for (int i = started; i < threads; ++i) run(i);
+  for (std::thread &helper : helpers) helper.join();
+}
+
+void run_forward(const qornn_problem &p) {
+  const Kernel &kernel = *current().load();
+  const int64_t width = padded(kernel, p.n_h);
+  Buffer W(p.n_h * width), U(p.n_i * width), V(p.V ? p.n_h * padded(kernel, p.n_o) : 0), b(width);
+  kernel.pack(W.get(), p.W, p.n_h, p.n_h, 1, p.n_h);  // element (k, j) is W[j][k]
+  kernel.pack(U.get(), p.U, p.n_i, p.n_h, 1, p.n_i);
+  if (p.V) kernel.pack(V.get(), p.V, p.n_h, p.n_o, 1, p.n_h);
+  if (p.b) std::memcpy(b.get(), p.b, static_cast<size_t>(p.n_h) * 4);
+  use_large_pages(p.h, p.T * p.B * p.n_h);
+  const Packed packed{W.get(), U.get(), V.get(), b.get()};
+  share(p.B, thread_count(p, kernel),
+        [&](int, int64_t first, int64_t last) { kernel.forward(p, packed, first, last); });
+}
+
+// One set of sums per thread, added up in the threads' order, so that the result does not depend on timing.
+class PartialSums {
+ public:
+  PartialSums(const Kernel &kernel, int threads, int64_t rows, int64_t columns)
+      : threads_(threads), rows_(rows), columns_(columns), width_(padded(kernel, columns)), data_(threads * rows * width_) {}
+
+  float *of(int thread) const { return rows_ ? data_.get() + thread * rows_ * width_ : nullptr; }
+
+  // Element (i, j) of the total goes to out[i*stride_i + j*stride_j].
+  void add_up(float *out, int64_t stride_i, int64_t stride_j) const {
+    for (int64_t i = 0; i < rows_; ++i)
+      for (int64_t j = 0; j < columns_; ++j) {
+        float sum = 0;
+        for (int t = 0; t < threads_; ++t) sum += of(t)[i * width_ + j];
+        out[i * stride_i + j * stride_j] = sum;
+      }
+  }
+
+ private:
+  int threads_;
+  int64_t rows_, columns_, width_;
+  Buffer data_;
+};
+
+void run_backward(const qornn_problem &p, const qornn_gradients &g) {
+  const Kernel &kernel = *current().load();
+  const int threads = thread_count(p, kernel);
+  Buffer W(p.n_h * padded(kernel, p.n_h)), V(g.dy ? p.n_o * padded(kernel, p.n_h) : 0);
+  kernel.pack(W.get(), p.W, p.n_h, p.n_h, p.n_h, 1);  // element (k, j) is W[k][j]
+  if (g.dy) kernel.pack(V.get(), p.V, p.n_o, p.n_h, p.n_h, 1);
+  const Packed packed{W.get(), nullptr, V.get(), nullptr};
+  const bool wide = !p.codes && p.n_i > qornn::kFewChannels;
+  const PartialSums dW(kernel, threads, p.n_h, p.n_h), dU(kernel, threads, wide ? 0 : p.n_i, p.n_h),
+      dU_wide(kernel, threads, wide ? p.n_h : 0, p.n_i), db(kernel, threads, g.db ? 1 : 0, p.n_h),
+      dV(kernel, threads, g.dy ? p.n_o : 0, p.n_h);
+  const int64_t scratch_size = kernel.scratch_floats(p, (p.B + threads - 1) / threads);
+  Buffer scratch(threads * scratch_size);
+  if (g.dz) use_large_pages(g.dz, p.T * p.B * p.n_h);
+  share(p.B, threads, [&](int i, int64_t first, int64_t last) {
+    const Sums sums{dW.of(i), dU.of(i), dU_wide.of(i), db.of(i), dV.of(i), scratch.get() + i * scratch_size};
+    kernel.backward(p, g, packed, sums, first, last);
+  });
+  dW.add_up(g.dW, p.n_h, 1);
+  dU.add_up(g.dU, 1, p.n_i);
+  dU_wide.add_up(g.dU, p.n_i, 1);
+  if (g.db) db.add_up(g.db, p.n_h, 1);
+  if (g.dy) dV.add_up(g.dV, p.n_h, 1);
+}
+
+template <typename Body>
+int without_exceptions(Body body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::bad_alloc &) {
+    return -1;
+  }
+}
+
+}  // namespace
+
+extern "C" int qornn_forward(const qornn_problem *p) {
+  return without_exceptions([&] { run_forward(*p); });
+}
+
+extern "C" int qornn_backward(const qornn_problem *p, const qornn_gradients *g) {
+  return without_exceptions([&] { run_backward(*p, *g); });
+}
+
+extern "C" const char *qornn_isa(void) { return current().load()->name; }
+
+extern "C" int qornn_use_isa(const char *name) {
+  for (const Kernel *kernel : kernels())
+    if (!std::strcmp(kernel->name, name)) {
+      current().store(kernel);
+      return 0;
+    }
+  return -1;
+}

@@ -1,0 +1,477 @@
+// The kernel, written once over vectors of LANES floats and compiled once for each instruction set.
+//
+// The including file defines ISA (a namespace), LANES, ROWS and VECTORS: a tile is ROWS sequences by VECTORS·LANES
+// units, sized so that its sums, one row of a panel and a broadcast fit the registers.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "kernel.h"
+
+namespace qornn {
+namespace ISA {
+namespace {
+
+typedef float Vector __attribute__((vector_size(LANES * 4)));
+typedef int32_t Mask __attribute__((vector_size(LANES * 4)));
+
+inline Vector load(const float *p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+inline void store(float *p, Vector v) { std::memcpy(p, &v, sizeof v); }
+
+// The same for a row that ends after `n` units: nothing past them is touched.
+#if defined(__AVX512F__)
+inline Vector load(const float *p, int64_t n) {
+  return n >= LANES ? load(p) : (Vector)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+
+inline void store(float *p, Vector v, int64_t n) {
+  if (n >= LANES) return store(p, v);
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+}
+#else
+inline Vector load(const float *p, int64_t n) {
+  if (n >= LANES) return load(p);
+  Vector v{};
+  std::memcpy(&v, p, static_cast<size_t>(n) * 4);
+  return v;
+}
+
+inline void store(float *p, Vector v, int64_t n) {
+  if (n >= LANES) return store(p, v);
+  std::memcpy(p, &v, static_cast<size_t>(n) * 4);
+}
+#endif
+
+inline Vector splat(float a) { return a - Vector{}; }
+
+inline Vector select(Mask m, Vector a, Vector b) { return (Vector)((m & (Mask)a) | (~m & (Mask)b)); }
+
+inline Vector sign(Vector z) {  // −1, 0 or 1
+  const Vector one = splat(1.0f), zero{};
+  return select(z > zero, one, select(z < zero, -one, zero));
+}
+
+// A rational approximation on ±7.9, past which float32's tanh is 1.
+inline Vector tanh(Vector z) {
+  const Vector limit = splat(7.90531110763549805f);
+  const Vector x = select(z > limit, limit, select(z < -limit, -limit, z));  // NaN compares false and stays
+  const Vector s = x * x;
+  Vector p = splat(-2.76076847742355e-16f);
+  for (float c : {2.00018790482477e-13f, -8.60467152213735e-11f, 5.12229709037114e-08f, 1.48572235717979e-05f,
+                  6.37261928875436e-04f, 4.89352455891786e-03f})
+    p = p * s + c;
+  Vector q = splat(1.19825839466702e-06f);
+  for (float c : {1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f}) q = q * s + c;
+  return x * p / q;
+}
+
+// σ(z). modReLU clips |z| + b and keeps the sign; NaN goes through all of them, as in torch.
+template <int A>
+inline Vector activate(Vector z, Vector b) {
+  const Vector zero{};
+  if (A == QORNN_RELU) return select(z < zero, zero, z);
+  if (A == QORNN_TANH) return tanh(z);
+  if (A == QORNN_IDENTITY) return z;
+  const Vector magnitude = select(z < zero, -z, z) + b;
+  return select(magnitude < zero, zero, magnitude) * sign(z);
+}
+
+// g·σ'(z), with σ' read off h = σ(z).
+template <int A>
+inline Vector times_derivative(Vector g, Vector h) {
+  if (A == QORNN_IDENTITY) return g;
+  if (A == QORNN_TANH) return g * (splat(1.0f) - h * h);
+  return select(h == Vector{}, Vector{}, g);
+}
+
+// sum (R, V·LANES) += a · panel (K, V·LANES), with a's element (r, k) at r*stride_r + k*stride_k: all the time goes here.
+template <int R, int V>
+inline __attribute__((always_inline)) void accumulate(Vector (&sum)[R][V], const float *a, int64_t stride_r,
+                                                      int64_t stride_k, const float *panel, int64_t K) {
+  for (int64_t k = 0; k < K; ++k) {
+    Vector row[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) row[v] = load(panel + (k * V + v) * LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Vector broadcast = splat(a[r * stride_r + k * stride_k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] += broadcast * row[v];
+    }
+  }
+}
+
+inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+// A row length that does not map every row to the same few cache sets.
+inline int64_t spread(int64_t n) { return padded(n) + (padded(n) % 64 ? 0 : 16); }
+
+// A panel is VECTORS vectors of columns, the last one fewer; the panel at column j starts at K·j.
+template <typename Body>
+void for_each_panel(int64_t columns, Body body) {
+  const int64_t total = padded(columns) / LANES;
+  for (int64_t v = 0; v < total; v += VECTORS) body(v * LANES, static_cast<int>(std::min<int64_t>(VECTORS, total - v)));
+}
+
+// Blocks of at most ROWS rows, nearly equal.
+template <typename Body>
+void for_each_block(int64_t first, int64_t last, Body body) {
+  const int64_t blocks = (last - first + ROWS - 1) / ROWS;
+  for (int64_t i = 0; i < blocks; ++i) {
+    const int64_t from = first + (last - first) * i / blocks, to = first + (last - first) * (i + 1) / blocks;
+    body(from, static_cast<int>(to - from));
+  }
+}
+
+// Calls Tile::run<R, V>(arguments...) for run-time R and V.
+template <typename Tile, typename... Arguments>
+struct Table {
+  using Function = void (*)(Arguments...);
+  template <int... I>
+  static constexpr std::array<Function, sizeof...(I)> make(std::integer_sequence<int, I...>) {
+    return {{&Tile::template run<I / VECTORS + 1, I % VECTORS + 1>...}};
+  }
+  static constexpr auto entries = make(std::make_integer_sequence<int, ROWS * VECTORS>{});
+};
+
+template <typename Tile, typename... Arguments>
+inline void dispatch(int rows, int vectors, Arguments... arguments) {
+  Table<Tile, Arguments...>::entries[static_cast<size_t>((rows - 1) * VECTORS + vectors - 1)](arguments...);
+}
+
+void pack(float *out, const float *in, int64_t K, int64_t N, int64_t stride_k, int64_t stride_j) {
+  for_each_panel(N, [&](int64_t unit, int vectors) {
+    float *panel = out + K * unit;
+    const int64_t width = vectors * LANES, there = std::min(width, N - unit);
+    for (int64_t k = 0; k < K; ++k, panel += width) {
+      const float *from = in + k * stride_k + unit * stride_j;
+      if (stride_j == 1)
+        std::memcpy(panel, from, static_cast<size_t>(there) * 4);
+      else
+        for (int64_t j = 0; j < there; ++j) panel[j] = from[j * stride_j];
+      std::fill(panel + there, panel + width, 0.0f);
+    }
+  });
+}
+
+inline bool past(const qornn_problem &p, int64_t t, int64_t row) { return p.lengths && t >= p.lengths[row]; }
+
+inline bool all_past(const qornn_problem &p, int64_t t, int64_t row, int rows) {
+  for (int r = 0; r < rows; ++r)
+    if (!past(p, t, row + r)) return false;
+  return true;
+}
+
+// ---- forward ----
+
+struct Forward {
+  const qornn_problem &p;
+  const Packed &w;
+  int64_t t;
+  const float *before;  // (B, n_h): h_{t−1}
+  float *now;           // (B, n_h): h_t
+};
+
+template <int A>
+struct StateTile {
+  template <int R, int V>
+  static void run(const Forward &s, int64_t row, int64_t unit) {
+    const qornn_problem &p = s.p;
+    const float *U = s.w.U + p.n_i * unit;
+    Vector sum[R][V] = {};
+    if (p.codes) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const int64_t code = past(p, s.t, row + r) ? 0 : p.codes[(row + r) * p.T + s.t];
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) sum[r][v] = load(U + (code * V + v) * LANES);
+      }
+    } else {
+      accumulate(sum, p.x + (row * p.T + s.t) * p.n_i, p.T * p.n_i, 1, U, p.n_i);
+    }
+    accumulate(sum, s.before + row * p.n_h, p.n_h, 1, s.w.W + p.n_h * unit, p.n_h);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const bool ended = past(p, s.t, row + r);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const int64_t j = unit + v * LANES;
+        const Vector h = activate<A>(sum[r][v], A == QORNN_MODRELU ? load(s.w.b + j) : Vector{});
+        store(s.now + (row + r) * p.n_h + j, ended ? Vector{} : h, p.n_h - j);
+      }
+    }
+  }
+};
+
+struct OutputTile {
+  template <int R, int V>
+  static void run(const Forward &s, int64_t row, int64_t out) {
+    const qornn_problem &p = s.p;
+    Vector sum[R][V];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] = load(p.b_o + out + v * LANES, p.n_o - out - v * LANES);
+    accumulate(sum, s.now + row * p.n_h, p.n_h, 1, s.w.V + p.n_h * out, p.n_h);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const int64_t o = out + v * LANES;
+        store(p.y + (s.t * p.B + row + r) * p.n_o + o, sum[r][v], p.n_o - o);
+      }
+  }
+};
+
+template <int A>
+void forward_as(const qornn_problem &p, const Packed &w, int64_t first, int64_t last) {
+  for (int64_t t = 0; t < p.T; ++t) {
+    const Forward s{p, w, t, t ? p.h + (t - 1) * p.B * p.n_h : p.h0, p.h + t * p.B * p.n_h};
+    for_each_panel(p.n_h, [&](int64_t unit, int vectors) {
+      for_each_block(first, last, [&](int64_t row, int rows) {
+        if (!all_past(p, t, row, rows)) return dispatch<StateTile<A>, const Forward &>(rows, vectors, s, row, unit);
+        const int64_t width = std::min<int64_t>(vectors * LANES, p.n_h - unit);
+        for (int r = 0; r < rows; ++r) std::fill_n(s.now + (row + r) * p.n_h + unit, width, 0.0f);
+      });
+    });
+    if (p.y)
+      for_each_panel(p.n_o, [&](int64_t out, int vectors) {
+        for_each_block(first, last, [&](int64_t row, int rows) {
+          dispatch<OutputTile, const Forward &>(rows, vectors, s, row, out);
+        });
+      });
+  }
+}
+
+// ---- backward ----
+//
+// A chunk of time steps is walked back, its gradients kept in cache; then the chunk's part of Σ dz_t h_{t−1}ᵀ is added
+// to dW while they are still there. The (T, B, n_h) tensor of gradients is never made.
+
+constexpr int64_t kChunkFloats = 128 * 1024;  // of dz: with two copies in the tiles' order beside it, they fit the cache
+constexpr int64_t kChunkRows = 512;           // at least, or dW itself is moved too often
+
+struct Chunk {
+  int64_t rows, ld, steps;          // sequences of this thread; floats in a row of dz; time steps
+  float *dz, *carry, *dy;           // (steps, rows, ld), (rows, ld), (steps·rows, n_o)
+  float *states, *x, *left;         // in the tiles' order: h and x as panels, dz or dy as blocks
+};
+
+inline int64_t chunk_steps(const qornn_problem &p, int64_t rows) {
+  const int64_t fitting = kChunkFloats / (rows * spread(p.n_h)), enough = (kChunkRows + rows - 1) / rows;
+  return std::min<int64_t>(p.T, std::max(fitting, enough));
+}
+
+int64_t scratch_floats(const qornn_problem &p, int64_t rows) {
+  const int64_t K = chunk_steps(p, rows) * rows;
+  return (K + rows) * spread(p.n_h) + K * p.n_o + (K + rows) * padded(p.n_h) + K * padded(p.n_i) +
+         K * std::max(p.n_h, p.n_o) + 64;
+}
+
+inline Chunk make_chunk(const qornn_problem &p, int64_t rows, float *scratch) {
+  const int64_t ld = spread(p.n_h), steps = chunk_steps(p, rows), K = steps * rows;
+  float *carry = scratch + K * ld, *states = carry + rows * ld, *x = states + (K + rows) * padded(p.n_h);
+  float *dy = x + K * padded(p.n_i);
+  return Chunk{rows, ld, steps, scratch, carry, dy, states, x, dy + K * p.n_o};
+}
+
+struct Backward {
+  const qornn_problem &p;
+  const qornn_gradients &g;
+  const Packed &w;
+  const Sums &sums;
+  const Chunk &c;
+  int64_t first, t;
+  const float *after;  // (rows, ld): dz_{t+1}, null at the last step
+  float *now;          // (rows, ld): dz_t
+  const float *dy;     // (rows, n_o) of this step
+};
+
+template <int A>
+struct GradientTile {
+  template <int R, int V>
+  static void run(const Backward &s, int64_t row, int64_t unit) {
+    const qornn_problem &p = s.p;
+    const qornn_gradients &g = s.g;
+    Vector sum[R][V] = {};
+    if (g.dy) accumulate(sum, s.dy + row * p.n_o, p.n_o, 1, s.w.V + p.n_o * unit, p.n_o);
+    if (s.after) accumulate(sum, s.after + row * s.c.ld, s.c.ld, 1, s.w.W + p.n_h * unit, p.n_h);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const int64_t i = s.first + row + r;
+      const bool ended = past(p, s.t, i), ends = g.last && s.t + 1 == (p.lengths ? p.lengths[i] : p.T);
+      const float *states = p.h + (s.t * p.B + i) * p.n_h;
+      float *dU = s.sums.dU + (p.codes && !ended ? p.codes[i * p.T + s.t] * padded(p.n_h) : 0);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const int64_t j = unit + v * LANES, left = p.n_h - j;
+        Vector dh = sum[r][v];
+        if (g.states) dh += load(g.states + i * g.states_b + s.t * g.states_t + j, left);
+        if (ends) dh += load(g.last + i * p.n_h + j, left);
+        const Vector h = load(states + j, left), dz = ended ? Vector{} : times_derivative<A>(dh, h);
+        store(s.now + (row + r) * s.c.ld + j, dz);
+        if (g.dz) store(g.dz + (s.t * p.B + i) * p.n_h + j, dz, left);
+        if (A == QORNN_MODRELU) store(s.sums.db + j, load(s.sums.db + j) + dz * sign(h));
+        if (p.codes) store(dU + j, load(dU + j) + dz);
+      }
+    }
+    if (p.codes || p.n_i > kFewChannels) return;
+    for (int64_t c = 0; c < p.n_i; ++c)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        float *to = s.sums.dU + c * padded(p.n_h) + unit + v * LANES;
+        Vector total = load(to);
+        for (int r = 0; r < R; ++r)
+          if (!past(p, s.t, s.first + row + r))
+            total += load(s.now + (row + r) * s.c.ld + unit + v * LANES) *
+                     p.x[((s.first + row + r) * p.T + s.t) * p.n_i + c];
+        store(to, total);
+      }
+  }
+};
+
+// out (R, V·LANES) += Σ_k block[k][r] panel[k]: a piece of the gradient of a weight matrix.
+struct WeightTile {
+  template <int R, int V>
+  static void run(float *out, int64_t ld_out, const float *block, const float *panel, int64_t K) {
+    Vector sum[R][V] = {};
+    accumulate(sum, block, 1, R, panel, K);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        float *to = out + r * ld_out + v * LANES;
+        store(to, load(to) + sum[r][v]);
+      }
+  }
+};
+
+// The columns of a (K, columns) in blocks of at most ROWS, each block's rows one behind the other.
+void pack_left(float *out, const float *a, int64_t ld, int64_t columns, int64_t K) {
+  for_each_block(0, columns, [&](int64_t column, int width) {
+    float *to = out + K * column;
+    for (int64_t k = 0; k < K; ++k, to += width)
+      if (width == ROWS)
+        std::memcpy(to, a + k * ld + column, ROWS * 4);
+      else
+        std::copy_n(a + k * ld + column, width, to);
+  });
+}
+
+// out (rows, columns) += leftᵀ · panels; the panels are of a matrix of `tall` rows, used from row `skip` on.
+void add_product(float *out, const float *left, int64_t rows, const float *panels, int64_t columns, int64_t tall,
+                 int64_t skip, int64_t K) {
+  for_each_panel(columns, [&](int64_t column, int vectors) {
+    const float *panel = panels + tall * column + skip * vectors * LANES;
+    for_each_block(0, rows, [&](int64_t row, int height) {
+      dispatch<WeightTile, float *, int64_t, const float *, const float *, int64_t>(
+          height, vectors, out + row * padded(columns) + column, padded(columns), left + K * row, panel, K);
+    });
+  });
+}
+
+// h of steps from−1 … to−1, as panels of (to − from + 1)·rows rows.
+void pack_states(const qornn_problem &p, const Chunk &c, int64_t first, int64_t from, int64_t to) {
+  const int64_t tall = (to - from + 1) * c.rows;
+  for_each_panel(p.n_h, [&](int64_t unit, int vectors) {
+    float *out = c.states + tall * unit;
+    const int64_t width = vectors * LANES, there = std::min(width, p.n_h - unit);
+    for (int64_t t = from - 1; t < to; ++t) {
+      const float *in = (t < 0 ? p.h0 : p.h + t * p.B * p.n_h) + first * p.n_h + unit;
+      for (int64_t r = 0; r < c.rows; ++r, out += width, in += p.n_h)
+        for (int v = 0; v < vectors; ++v) store(out + v * LANES, load(in + v * LANES, there - v * LANES));
+    }
+  });
+}
+
+// x of steps from … to−1 as panels; nothing past a sequence's end, where anything may stand.
+void pack_inputs(const qornn_problem &p, const Chunk &c, int64_t first, int64_t from, int64_t to) {
+  const int64_t tall = (to - from) * c.rows;
+  for_each_panel(p.n_i, [&](int64_t unit, int vectors) {
+    float *out = c.x + tall * unit;
+    const int64_t width = vectors * LANES, there = std::min(width, p.n_i - unit);
+    for (int64_t t = from; t < to; ++t)
+      for (int64_t r = 0; r < c.rows; ++r, out += width) {
+        const int64_t i = first + r, kept = past(p, t, i) ? 0 : there;
+        std::copy_n(p.x + (i * p.T + t) * p.n_i + unit, kept, out);
+        std::fill(out + kept, out + width, 0.0f);
+      }
+  });
+}
+
+template <int A>
+void walk_back(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, const Chunk &c,
+               int64_t first, int64_t from, int64_t to) {
+  for (int64_t t = to - 1; t >= from; --t) {
+    float *now = c.dz + (t - from) * c.rows * c.ld, *dy = c.dy + (t - from) * c.rows * p.n_o;
+    if (g.dy)
+      for (int64_t r = 0; r < c.rows; ++r) std::copy_n(g.dy + (first + r) * g.dy_b + t * g.dy_t, p.n_o, dy + r * p.n_o);
+    const float *after = t + 1 == p.T ? nullptr : t + 1 == to ? c.carry : now + c.rows * c.ld;
+    const Backward s{p, g, w, sums, c, first, t, after, now, dy};
+    for_each_panel(p.n_h, [&](int64_t unit, int vectors) {
+      for_each_block(0, c.rows, [&](int64_t row, int rows) {
+        if (!all_past(p, t, first + row, rows))
+          return dispatch<GradientTile<A>, const Backward &>(rows, vectors, s, row, unit);
+        for (int r = 0; r < rows; ++r) {
+          std::fill_n(now + (row + r) * c.ld + unit, vectors * LANES, 0.0f);
+          if (g.dz)
+            std::fill_n(g.dz + (t * p.B + first + row + r) * p.n_h + unit,
+                        std::min<int64_t>(vectors * LANES, p.n_h - unit), 0.0f);
+        }
+      });
+    });
+  }
+}
+
+template <int A>
+void backward_as(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, int64_t first,
+                 int64_t last) {
+  const Chunk c = make_chunk(p, last - first, sums.scratch);
+  for (int64_t to = p.T; to > 0; to -= std::min(to, c.steps)) {
+    const int64_t from = std::max<int64_t>(0, to - c.steps), K = (to - from) * c.rows;
+    walk_back<A>(p, g, w, sums, c, first, from, to);
+    pack_states(p, c, first, from, to);
+    pack_left(c.left, c.dz, c.ld, p.n_h, K);
+    add_product(sums.dW, c.left, p.n_h, c.states, p.n_h, K + c.rows, 0, K);
+    if (sums.dU_wide) {
+      pack_inputs(p, c, first, from, to);
+      add_product(sums.dU_wide, c.left, p.n_h, c.x, p.n_i, K, 0, K);
+    }
+    if (g.dy) {
+      pack_left(c.left, c.dy, p.n_o, p.n_o, K);
+      add_product(sums.dV, c.left, p.n_o, c.states, p.n_h, K + c.rows, c.rows, K);
+    }
+    std::memcpy(c.carry, c.dz, static_cast<size_t>(c.rows * c.ld) * 4);
+  }
+  for (int64_t r = 0; r < c.rows; ++r) std::copy_n(c.carry + r * c.ld, p.n_h, g.dz0 + (first + r) * p.n_h);
+}
+
+void forward(const qornn_problem &p, const Packed &w, int64_t first, int64_t last) {
+  static constexpr decltype(&forward_as<0>) table[] = {forward_as<0>, forward_as<1>, forward_as<2>, forward_as<3>};
+  table[p.activation](p, w, first, last);
+}
+
+void backward(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, int64_t first,
+              int64_t last) {
+  static constexpr decltype(&backward_as<0>) table[] = {backward_as<0>, backward_as<1>, backward_as<2>, backward_as<3>};
+  table[p.activation](p, g, w, sums, first, last);
+}
+
+}  // namespace
+
+#define QORNN_STRING_(x) #x
+#define QORNN_STRING(x) QORNN_STRING_(x)
+const Kernel kernel = {QORNN_STRING(ISA), LANES, ROWS, pack, scratch_floats, forward, backward};
+
+}  // namespace ISA
+}  // namespace qornn

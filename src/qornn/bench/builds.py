@@ -84,8 +84,8 @@ class OnLoop(nn.Module):
         activate: Callable[[Tensor], Tensor] = layer.modrelu if layer.modrelu is not None else torch.relu
         h = drive.new_zeros(len(x), layer.n_h)
         states = []
-        for t in range(x.shape[1]):
-            h = activate(F.linear(h, W) + drive[:, t])
+        for term in drive.unbind(1):  # drive[:, t] would build a (B, T, n_h) gradient at every step
+            h = activate(F.linear(h, W) + term)
             states.append(h)
         read = h if self.model.readout == "last" else torch.stack(states, 1)
         return F.linear(read, self.model.V, self.model.b_o), h

@@ -23,6 +23,8 @@ from qornn.recurrence import in_use, recurrence, recurrence_with_readout, refere
 
 SGEMMS = 20  # products of 1024³ in one measurement: long enough to be timed
 TOLERANCE = 1e-4  # relative, float32
+# A unit within round-off of its threshold is on in one order of summation and off in another: its gradient jumps.
+GRADIENT_TOLERANCE = 2e-3
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 VARIANTS = (("ours", "relu"), ("nn_rnn", "relu"), ("ours", "modrelu"), ("autograd", "modrelu"))
 
@@ -156,8 +158,8 @@ def _autograd(shape: Shape, x: Tensor, w: dict[str, Tensor], activation: str) ->
     drive = F.linear(x, w["U"]) if x.is_floating_point() else F.embedding(x, w["U"].T)
     h = torch.zeros(shape.B, shape.n_h)
     states = []
-    for t in range(shape.T):
-        z = F.linear(h, w["W"]) + drive[:, t]
+    for term in drive.unbind(1):
+        z = F.linear(h, w["W"]) + term
         h = z.sign() * torch.relu(z.abs() + w["b"])
         states.append(h)
     return h if shape.readout == "last" else F.linear(torch.stack(states, 1), w["V"], w["b_o"])
@@ -181,8 +183,12 @@ def _agrees(shape: Shape, activation: str) -> bool:
         out = run(short, x, weights, activation)
         wanted = torch.autograd.grad(out, list(weights.values()), torch.ones_like(out), allow_unused=True)
         results.append([out.detach(), *wanted])
-    pairs = [(ours, theirs) for ours, theirs in zip(*results, strict=True) if theirs is not None]
-    return all(float((ours - theirs).norm()) <= TOLERANCE * float(theirs.norm()) for ours, theirs in pairs)
+    limits = [TOLERANCE, *(GRADIENT_TOLERANCE for _ in weights)]
+    return all(
+        float((ours - theirs).norm()) <= limit * float(theirs.norm())
+        for limit, ours, theirs in zip(limits, *results, strict=True)
+        if theirs is not None
+    )
 
 
 def _peak_memory(shape: str, name: str, activation: str) -> int:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from qornn.errors import SettingsError
+from qornn.recurrence import pool
 from qornn.recurrence.native_library import library_path
 from qornn.recurrence.reference import ACTIVATIONS
 
@@ -73,7 +74,7 @@ def forward_op(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, n_h), outputs (T, B, n_o) or none (0), and the states at the sequences' ends (B, n_h)."""
     _check(x, W, U, b, V, b_o, h0, lengths)
-    h, y, last = _empty_outputs(x, W, V)
+    h, y, last = _empty_outputs(x, W, V, pool.empty(x.shape[1], len(x), len(W)))
     problem, alive = _problem(x, W, U, b, V, b_o, h0, lengths, h, y, activation)
     _call("qornn_forward", problem)
     del alive
@@ -176,10 +177,10 @@ def _backward(ctx: Any, dh: Tensor | None, dy: Tensor | None, dlast: Tensor | No
 torch.library.register_autograd("qornn::recurrence", _backward, setup_context=_setup_context)
 
 
-def _empty_outputs(x: Tensor, W: Tensor, V: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def _empty_outputs(x: Tensor, W: Tensor, V: Tensor | None, h: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     B, T, n_h = x.shape[0], x.shape[1], W.shape[0]
     y = W.new_empty(0) if V is None else W.new_empty(T, B, V.shape[0])
-    return W.new_empty(T, B, n_h), y, W.new_empty(B, n_h)
+    return W.new_empty(T, B, n_h) if h is None else h, y, W.new_empty(B, n_h)
 
 
 def _empty_gradients(

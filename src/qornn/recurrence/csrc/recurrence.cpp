@@ -16,9 +16,6 @@
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 namespace {
 
@@ -87,18 +84,6 @@ class Buffer {
 
 int64_t padded(const Kernel &kernel, int64_t units) { return (units + kernel.lanes - 1) / kernel.lanes * kernel.lanes; }
 
-// A fresh (T, B, n_h) tensor is met page by page; with large pages there are 512 times fewer to meet.
-void use_large_pages(float *data, int64_t count) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  constexpr uintptr_t kLarge = uintptr_t{1} << 21;
-  const uintptr_t from = (reinterpret_cast<uintptr_t>(data) + kLarge - 1) & ~(kLarge - 1);
-  const uintptr_t to = (reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(count) * 4) & ~(kLarge - 1);
-  if (to > from) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
-#else
-  (void)data, (void)count;
-#endif
-}
-
 int thread_count(const qornn_problem &p, const Kernel &kernel) {
   const double work = static_cast<double>(p.B) * static_cast<double>(p.T) * static_cast<double>(p.n_h) *
                       static_cast<double>(p.n_h + p.n_i);
@@ -132,7 +117,6 @@ void run_forward(const qornn_problem &p) {
   kernel.pack(U.get(), p.U, p.n_i, p.n_h, 1, p.n_i);
   if (p.V) kernel.pack(V.get(), p.V, p.n_h, p.n_o, 1, p.n_h);
   if (p.b) std::memcpy(b.get(), p.b, static_cast<size_t>(p.n_h) * 4);
-  use_large_pages(p.h, p.T * p.B * p.n_h);
   const Packed packed{W.get(), U.get(), V.get(), b.get()};
   share(p.B, thread_count(p, kernel),
         [&](int, int64_t first, int64_t last) { kernel.forward(p, packed, first, last); });
@@ -175,7 +159,6 @@ void run_backward(const qornn_problem &p, const qornn_gradients &g) {
       dV(kernel, threads, g.dy ? p.n_o : 0, p.n_h);
   const int64_t scratch_size = kernel.scratch_floats(p, (p.B + threads - 1) / threads);
   Buffer scratch(threads * scratch_size);
-  if (g.dz) use_large_pages(g.dz, p.T * p.B * p.n_h);
   share(p.B, threads, [&](int i, int64_t first, int64_t last) {
     const Sums sums{dW.of(i), dU.of(i), dU_wide.of(i), db.of(i), dV.of(i), scratch.get() + i * scratch_size};
     kernel.backward(p, g, packed, sums, first, last);

@@ -111,6 +111,14 @@ inline __attribute__((always_inline)) void accumulate(Vector (&sum)[R][V], const
   }
 }
 
+// Asks for R rows of V vectors, which are needed only once the sums are done.
+template <int R, int V, int Write>
+inline __attribute__((always_inline)) void prefetch(const float *rows, int64_t ld) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+    for (int64_t at = 0; at < V * LANES; at += 16) __builtin_prefetch(rows + r * ld + at, Write, 3);
+}
+
 inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 // A row length that does not map every row to the same few cache sets.
@@ -189,6 +197,7 @@ struct StateTile {
     const qornn_problem &p = s.p;
     const float *U = s.w.U + p.n_i * unit;
     Vector sum[R][V] = {};
+    prefetch<R, V, 1>(s.now + row * p.n_h + unit, p.n_h);
     if (p.codes) {
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
@@ -304,8 +313,10 @@ struct GradientTile {
     const qornn_problem &p = s.p;
     const qornn_gradients &g = s.g;
     Vector sum[R][V] = {};
+    prefetch<R, V, 0>(p.h + (s.t * p.B + s.first + row) * p.n_h + unit, p.n_h);
     if (g.dy) accumulate(sum, s.dy + row * p.n_o, p.n_o, 1, s.w.V + p.n_o * unit, p.n_o);
     if (s.after) accumulate(sum, s.after + row * s.c.ld, s.c.ld, 1, s.w.W + p.n_h * unit, p.n_h);
+    Vector db[V] = {};
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const int64_t i = s.first + row + r;
@@ -319,24 +330,36 @@ struct GradientTile {
         if (g.states) dh += load(g.states + i * g.states_b + s.t * g.states_t + j, left);
         if (ends) dh += load(g.last + i * p.n_h + j, left);
         const Vector h = load(states + j, left), dz = ended ? Vector{} : times_derivative<A>(dh, h);
+        sum[r][v] = dz;
         store(s.now + (row + r) * s.c.ld + j, dz);
         if (g.dz) store(g.dz + (s.t * p.B + i) * p.n_h + j, dz, left);
-        if (A == QORNN_MODRELU) store(s.sums.db + j, load(s.sums.db + j) + dz * sign(h));
+        if (A == QORNN_MODRELU) db[v] += dz * sign(h);
         if (p.codes) store(dU + j, load(dU + j) + dz);
       }
     }
+    if (A == QORNN_MODRELU)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        float *to = s.sums.db + unit + v * LANES;
+        store(to, load(to) + db[v]);
+      }
     if (p.codes || p.n_i > kFewChannels) return;
-    for (int64_t c = 0; c < p.n_i; ++c)
+    for (int64_t c = 0; c < p.n_i; ++c) {
+      Vector x[R];
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        const int64_t i = s.first + row + r;
+        x[r] = splat(past(p, s.t, i) ? 0.0f : p.x[(i * p.T + s.t) * p.n_i + c]);
+      }
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         float *to = s.sums.dU + c * padded(p.n_h) + unit + v * LANES;
         Vector total = load(to);
-        for (int r = 0; r < R; ++r)
-          if (!past(p, s.t, s.first + row + r))
-            total += load(s.now + (row + r) * s.c.ld + unit + v * LANES) *
-                     p.x[((s.first + row + r) * p.T + s.t) * p.n_i + c];
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) total += sum[r][v] * x[r];
         store(to, total);
       }
+    }
   }
 };
 

@@ -1,0 +1,43 @@
+"""Memory for states that is used again: a fresh tensor of 100 MB would be met page by page at every step."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SMALLEST = 1 << 22  # bytes; below, torch's own allocator does as well
+KEPT = 2  # blocks: a network in training needs one, two layers need two
+
+_blocks: list[mmap.mmap] = []
+
+
+def empty(*shape: int) -> Tensor:
+    """An uninitialised float32 tensor on the CPU; its memory comes back here when nothing refers to it any more."""
+    size = 4 * int(np.prod(shape, dtype=np.int64))
+    if size < SMALLEST or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return torch.empty(shape)
+    return torch.from_numpy(np.frombuffer(_block(size), np.float32)).view(shape)
+
+
+def _block(size: int) -> mmap.mmap:
+    for i in range(len(_blocks)):
+        if len(_blocks[i]) == size and _is_free(i):
+            return _blocks[i]
+    for i in reversed(range(len(_blocks))):
+        if len(_blocks) >= KEPT and _is_free(i):
+            del _blocks[i]
+    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        block.madvise(mmap.MADV_HUGEPAGE)
+    if len(_blocks) < KEPT:
+        _blocks.append(block)
+    return block
+
+
+def _is_free(i: int) -> bool:
+    """Whether the list alone refers to the block: arrays and tensors on it count as references."""
+    return sys.getrefcount(_blocks[i]) == 2  # the list's and that of the call itself

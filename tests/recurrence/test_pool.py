@@ -1,0 +1,31 @@
+import torch
+
+from qornn.recurrence import pool
+
+
+def test_memory_is_used_again_only_when_nothing_refers_to_it():
+    size = pool.SMALLEST // 4
+    first = pool.empty(size)
+    address = first.data_ptr()
+    view = first[5:].view(-1)
+    del first
+    other = pool.empty(size)
+    assert other.data_ptr() != address  # the view still lives there
+    del view
+    assert pool.empty(size).data_ptr() == address
+
+
+def test_what_is_kept_is_bounded():
+    tensors = [pool.empty(pool.SMALLEST // 4 + i) for i in range(5)]
+    for i, t in enumerate(tensors):
+        t.fill_(i)
+    assert [float(t[-1]) for t in tensors] == [0, 1, 2, 3, 4]
+    del tensors, t
+    assert len(pool._blocks) <= pool.KEPT
+
+
+def test_small_and_shaped():
+    assert pool.empty(3, 4).shape == (3, 4)
+    big = pool.empty(2, pool.SMALLEST // 4, 1)
+    assert big.shape == (2, pool.SMALLEST // 4, 1)
+    assert big.dtype == torch.float32

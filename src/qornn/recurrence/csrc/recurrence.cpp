@@ -72,7 +72,11 @@ class FlushDenormals {
 
 class Buffer {
  public:
-  explicit Buffer(int64_t count) : data_(new (std::align_val_t(64)) float[static_cast<size_t>(std::max<int64_t>(count, 1))]()) {}
+  enum Content { kAny, kZeros };
+  Buffer(int64_t count, Content content) {
+    const size_t size = static_cast<size_t>(std::max<int64_t>(count, 1));
+    data_ = content == kZeros ? new (std::align_val_t(64)) float[size]() : new (std::align_val_t(64)) float[size];
+  }
   ~Buffer() { ::operator delete[](data_, std::align_val_t(64)); }
   Buffer(const Buffer &) = delete;
   Buffer &operator=(const Buffer &) = delete;
@@ -112,7 +116,8 @@ void share(int64_t B, int threads, Body body) {
 void run_forward(const qornn_problem &p) {
   const Kernel &kernel = *current().load();
   const int64_t width = padded(kernel, p.n_h);
-  Buffer W(p.n_h * width), U(p.n_i * width), V(p.V ? p.n_h * padded(kernel, p.n_o) : 0), b(width);
+  Buffer W(p.n_h * width, Buffer::kAny), U(p.n_i * width, Buffer::kAny), b(width, Buffer::kZeros);
+  Buffer V(p.V ? p.n_h * padded(kernel, p.n_o) : 0, Buffer::kAny);
   kernel.pack(W.get(), p.W, p.n_h, p.n_h, 1, p.n_h);  // element (k, j) is W[j][k]
   kernel.pack(U.get(), p.U, p.n_i, p.n_h, 1, p.n_i);
   if (p.V) kernel.pack(V.get(), p.V, p.n_h, p.n_o, 1, p.n_h);
@@ -126,7 +131,7 @@ void run_forward(const qornn_problem &p) {
 class PartialSums {
  public:
   PartialSums(const Kernel &kernel, int threads, int64_t rows, int64_t columns)
-      : threads_(threads), rows_(rows), columns_(columns), width_(padded(kernel, columns)), data_(threads * rows * width_) {}
+      : threads_(threads), rows_(rows), columns_(columns), width_(padded(kernel, columns)), data_(threads * rows * width_, Buffer::kZeros) {}
 
   float *of(int thread) const { return rows_ ? data_.get() + thread * rows_ * width_ : nullptr; }
 
@@ -149,7 +154,7 @@ class PartialSums {
 void run_backward(const qornn_problem &p, const qornn_gradients &g) {
   const Kernel &kernel = *current().load();
   const int threads = thread_count(p, kernel);
-  Buffer W(p.n_h * padded(kernel, p.n_h)), V(g.dy ? p.n_o * padded(kernel, p.n_h) : 0);
+  Buffer W(p.n_h * padded(kernel, p.n_h), Buffer::kAny), V(g.dy ? p.n_o * padded(kernel, p.n_h) : 0, Buffer::kAny);
   kernel.pack(W.get(), p.W, p.n_h, p.n_h, p.n_h, 1);  // element (k, j) is W[k][j]
   if (g.dy) kernel.pack(V.get(), p.V, p.n_o, p.n_h, p.n_h, 1);
   const Packed packed{W.get(), nullptr, V.get(), nullptr};
@@ -158,7 +163,7 @@ void run_backward(const qornn_problem &p, const qornn_gradients &g) {
       dU_wide(kernel, threads, wide ? p.n_h : 0, p.n_i), db(kernel, threads, g.db ? 1 : 0, p.n_h),
       dV(kernel, threads, g.dy ? p.n_o : 0, p.n_h);
   const int64_t scratch_size = kernel.scratch_floats(p, (p.B + threads - 1) / threads);
-  Buffer scratch(threads * scratch_size);
+  Buffer scratch(threads * scratch_size, Buffer::kAny);
   share(p.B, threads, [&](int i, int64_t first, int64_t last) {
     const Sums sums{dW.of(i), dU.of(i), dU_wide.of(i), db.of(i), dV.of(i), scratch.get() + i * scratch_size};
     kernel.backward(p, g, packed, sums, first, last);

@@ -54,7 +54,7 @@ inline void store(float *p, Vector v, int64_t n) {
 
 inline Vector splat(float a) { return a - Vector{}; }
 
-inline Vector select(Mask m, Vector a, Vector b) { return (Vector)((m & (Mask)a) | (~m & (Mask)b)); }
+inline Vector select(Mask m, Vector a, Vector b) { return m ? a : b; }
 
 inline Vector sign(Vector z) {  // −1, 0 or 1
   const Vector one = splat(1.0f), zero{};
@@ -117,6 +117,15 @@ inline __attribute__((always_inline)) void prefetch(const float *rows, int64_t l
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
     for (int64_t at = 0; at < V * LANES; at += 16) __builtin_prefetch(rows + r * ld + at, Write, 3);
+}
+
+// body(r, v) for every vector of a tile; r and v are constants in it, so that sums stay in registers.
+template <int R, int V, typename Body>
+inline __attribute__((always_inline)) void each(Body body) {
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) body(r, v);
 }
 
 inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
@@ -209,16 +218,15 @@ struct StateTile {
       accumulate(sum, p.x + (row * p.T + s.t) * p.n_i, p.T * p.n_i, 1, U, p.n_i);
     }
     accumulate(sum, s.before + row * p.n_h, p.n_h, 1, s.w.W + p.n_h * unit, p.n_h);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const bool ended = past(p, s.t, row + r);
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const int64_t j = unit + v * LANES;
-        const Vector h = activate<A>(sum[r][v], A == QORNN_MODRELU ? load(s.w.b + j) : Vector{});
-        store(s.now + (row + r) * p.n_h + j, ended ? Vector{} : h, p.n_h - j);
-      }
-    }
+    float *now = s.now + row * p.n_h + unit;
+    const int64_t left = p.n_h - unit - (V - 1) * LANES;  // units in the last vector; the others are full
+    each<R, V>([&](int r, int v) {
+      const Vector h = activate<A>(sum[r][v], A == QORNN_MODRELU ? load(s.w.b + unit + v * LANES) : Vector{});
+      store(now + r * p.n_h + v * LANES, h, v < V - 1 ? LANES : left);
+    });
+    if (!p.lengths) return;
+    for (int r = 0; r < R; ++r)
+      if (past(p, s.t, row + r)) std::fill_n(now + r * p.n_h, std::min<int64_t>(V * LANES, p.n_h - unit), 0.0f);
   }
 };
 
@@ -226,19 +234,12 @@ struct OutputTile {
   template <int R, int V>
   static void run(const Forward &s, int64_t row, int64_t out) {
     const qornn_problem &p = s.p;
+    const int64_t left = p.n_o - out - (V - 1) * LANES;
     Vector sum[R][V];
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) sum[r][v] = load(p.b_o + out + v * LANES, p.n_o - out - v * LANES);
+    each<R, V>([&](int r, int v) { sum[r][v] = load(p.b_o + out + v * LANES, v < V - 1 ? LANES : left); });
     accumulate(sum, s.now + row * p.n_h, p.n_h, 1, s.w.V + p.n_h * out, p.n_h);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const int64_t o = out + v * LANES;
-        store(p.y + (s.t * p.B + row + r) * p.n_o + o, sum[r][v], p.n_o - o);
-      }
+    float *y = p.y + (s.t * p.B + row) * p.n_o + out;
+    each<R, V>([&](int r, int v) { store(y + r * p.n_o + v * LANES, sum[r][v], v < V - 1 ? LANES : left); });
   }
 };
 
@@ -316,41 +317,52 @@ struct GradientTile {
     prefetch<R, V, 0>(p.h + (s.t * p.B + s.first + row) * p.n_h + unit, p.n_h);
     if (g.dy) accumulate(sum, s.dy + row * p.n_o, p.n_o, 1, s.w.V + p.n_o * unit, p.n_o);
     if (s.after) accumulate(sum, s.after + row * s.c.ld, s.c.ld, 1, s.w.W + p.n_h * unit, p.n_h);
+    const int64_t i = s.first + row, left = p.n_h - unit - (V - 1) * LANES;
+    const float *states = p.h + (s.t * p.B + i) * p.n_h + unit;
+    float *now = s.now + row * s.c.ld + unit;
+    if (g.states)
+      each<R, V>([&](int r, int v) {
+        const float *from = g.states + (i + r) * g.states_b + s.t * g.states_t + unit;
+        sum[r][v] += load(from + v * LANES, v < V - 1 ? LANES : left);
+      });
+    if (g.last && (p.lengths || s.t + 1 == p.T))
+      each<R, V>([&](int r, int v) {
+        if (s.t + 1 == (p.lengths ? p.lengths[i + r] : p.T))
+          sum[r][v] += load(g.last + (i + r) * p.n_h + unit + v * LANES, v < V - 1 ? LANES : left);
+      });
     Vector db[V] = {};
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const int64_t i = s.first + row + r;
-      const bool ended = past(p, s.t, i), ends = g.last && s.t + 1 == (p.lengths ? p.lengths[i] : p.T);
-      const float *states = p.h + (s.t * p.B + i) * p.n_h;
-      float *dU = s.sums.dU + (p.codes && !ended ? p.codes[i * p.T + s.t] * padded(p.n_h) : 0);
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const int64_t j = unit + v * LANES, left = p.n_h - j;
-        Vector dh = sum[r][v];
-        if (g.states) dh += load(g.states + i * g.states_b + s.t * g.states_t + j, left);
-        if (ends) dh += load(g.last + i * p.n_h + j, left);
-        const Vector h = load(states + j, left), dz = ended ? Vector{} : times_derivative<A>(dh, h);
-        sum[r][v] = dz;
-        store(s.now + (row + r) * s.c.ld + j, dz);
-        if (g.dz) store(g.dz + (s.t * p.B + i) * p.n_h + j, dz, left);
-        if (A == QORNN_MODRELU) db[v] += dz * sign(h);
-        if (p.codes) store(dU + j, load(dU + j) + dz);
-      }
-    }
+    each<R, V>([&](int r, int v) {
+      const Vector h = load(states + r * p.n_h + v * LANES, v < V - 1 ? LANES : left);
+      sum[r][v] = times_derivative<A>(sum[r][v], h);
+      if (A == QORNN_MODRELU) db[v] += sum[r][v] * sign(h);  // h is 0 past an end, and then both are
+      store(now + r * s.c.ld + v * LANES, sum[r][v]);
+    });
+    if (p.lengths)
+      each<R, V>([&](int r, int v) {
+        if (past(p, s.t, i + r)) store(now + r * s.c.ld + v * LANES, sum[r][v] = Vector{});
+      });
     if (A == QORNN_MODRELU)
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         float *to = s.sums.db + unit + v * LANES;
         store(to, load(to) + db[v]);
       }
+    if (g.dz)
+      each<R, V>([&](int r, int v) {
+        store(g.dz + (s.t * p.B + i + r) * p.n_h + unit + v * LANES, sum[r][v], v < V - 1 ? LANES : left);
+      });
+    if (p.codes)
+      each<R, V>([&](int r, int v) {
+        const int64_t code = past(p, s.t, i + r) ? 0 : p.codes[(i + r) * p.T + s.t];
+        float *to = s.sums.dU + code * padded(p.n_h) + unit + v * LANES;
+        store(to, load(to) + sum[r][v]);
+      });
     if (p.codes || p.n_i > kFewChannels) return;
     for (int64_t c = 0; c < p.n_i; ++c) {
       Vector x[R];
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        const int64_t i = s.first + row + r;
-        x[r] = splat(past(p, s.t, i) ? 0.0f : p.x[(i * p.T + s.t) * p.n_i + c]);
-      }
+      for (int r = 0; r < R; ++r)
+        x[r] = splat(past(p, s.t, i + r) ? 0.0f : p.x[((i + r) * p.T + s.t) * p.n_i + c]);
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         float *to = s.sums.dU + c * padded(p.n_h) + unit + v * LANES;
@@ -369,13 +381,10 @@ struct WeightTile {
   static void run(float *out, int64_t ld_out, const float *block, const float *panel, int64_t K) {
     Vector sum[R][V] = {};
     accumulate(sum, block, 1, R, panel, K);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        float *to = out + r * ld_out + v * LANES;
-        store(to, load(to) + sum[r][v]);
-      }
+    each<R, V>([&](int r, int v) {
+      float *to = out + r * ld_out + v * LANES;
+      store(to, load(to) + sum[r][v]);
+    });
   }
 };
 

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from qornn.bench.builds import SHAPES, Shape, batch, build, training_step
 from qornn.errors import QornnError, unknown
-from qornn.maps import start
+from qornn.maps import Bjorck, start
 from qornn.recurrence import in_use, recurrence, recurrence_with_readout, reference
 
 SGEMMS = 20  # products of 1024³ in one measurement: long enough to be timed
@@ -54,6 +54,7 @@ def _bench_shape(name: str, shape: Shape, repeats: int, say: Callable[[str], Non
     calls |= {
         f"recurrence {kind}": _recurrence_call(kind, shape) for kind in ("native", "reference", "nn_rnn", "autograd")
     }
+    calls |= {f"bjorck {kind}": _bjorck_call(shape.n_h, exact=kind == "exact") for kind in ("fast", "exact")}
     calls |= {f"step {b} {a}": training_step(build(b, shape, a), shape) for b, a in VARIANTS}
     say(f"{name}: {repeats} interleaved repeats of {len(calls)} measurements")
     seconds = _interleaved(calls, repeats)
@@ -71,6 +72,7 @@ def _bench_shape(name: str, shape: Shape, repeats: int, say: Callable[[str], Non
         "step_seconds": {f"{b} {a}": round(seconds[f"step {b} {a}"], 4) for b, a in VARIANTS},
         "step_vs_nn_rnn": round(seconds["step nn_rnn relu"] / seconds["step ours relu"], 2) if ok else None,
         "step_vs_autograd": round(seconds["step autograd modrelu"] / seconds["step ours modrelu"], 2) if ok else None,
+        "bjorck_vs_15_iterations": round(seconds["bjorck exact"] / seconds["bjorck fast"], 2),
         "memory_bytes": memory,
         "memory_vs_autograd": round(memory["ours modrelu"] / memory["autograd modrelu"], 3) if ok and memory else None,
         "epoch_minutes": round(seconds["step ours modrelu"] * shape.steps_per_epoch / 60, 2),
@@ -120,6 +122,27 @@ def _recurrence_call(kind: str, shape: Shape) -> Callable[[], object]:
         out = run(shape, x, weights, activation)
         return torch.autograd.grad(out, wanted, torch.ones_like(out), allow_unused=True)
 
+    return call
+
+
+def _bjorck_call(n_h: int, *, exact: bool) -> Callable[[], object]:
+    """Forward and backward of the map at a W_raw that 50 optimizer steps have moved, and one more step.
+
+    The 15 iterations cost the same wherever W_raw is, so they are spared the 50.
+    """
+    map_ = Bjorck(exact=exact)
+    generator = torch.Generator().manual_seed(0)
+    W_raw = torch.nn.Parameter(start("haar", n_h, generator=generator))
+    optimizer = torch.optim.Adam([W_raw], lr=1e-3)
+
+    def call() -> object:
+        W = map_(W_raw)
+        W_raw.grad = torch.autograd.grad(W, W_raw, torch.randn(n_h, n_h, generator=generator))[0]
+        return optimizer.step()
+
+    if not exact:
+        for _ in range(50):
+            call()
     return call
 
 

@@ -124,14 +124,21 @@ def test_the_same_bits_every_time(threads):
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_no_weight_gradient_is_lost_between_threads():
+@pytest.mark.parametrize("lent", [False, True])
+def test_no_weight_gradient_is_lost_between_threads(lent):
+    """On threads of our own and on torch's, which give the same bits."""
     arguments, V, b_o = problem(64, 50, 64, 3, "tanh", codes=False, masked=False)  # enough work for several threads
     before = torch.get_num_threads()
     torch.set_num_threads(3)
+    own = run((recurrence, recurrence_with_readout), arguments, V, b_o, "y")
+    native.library().qornn_use_threads(native._torch_threads() if lent else None)
     try:
         assert_equal_to_the_reference(arguments, V, b_o, "y")
+        again = run((recurrence, recurrence_with_readout), arguments, V, b_o, "y")
     finally:
+        native.library().qornn_use_threads(native._torch_threads())
         torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(own, again, strict=True))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -50,7 +51,24 @@ def library() -> ctypes.CDLL | None:
     found = ctypes.CDLL(str(path))
     found.qornn_isa.restype = ctypes.c_char_p
     found.qornn_use_isa.argtypes = (ctypes.c_char_p,)
+    found.qornn_use_threads.argtypes = (_pointer,)
+    found.qornn_use_threads(_torch_threads())
     return found
+
+
+def _torch_threads() -> int | None:
+    """Address of GOMP_parallel in the OpenMP runtime torch itself runs on, where that is GNU's.
+
+    After each of torch's operations its threads wait busily for the next one, for some 10 ms; threads of our own would
+    share the cores with them meanwhile.
+    """
+    for path in sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*")):
+        try:
+            parallel = ctypes.CDLL(str(path)).GOMP_parallel  # the copy that is loaded already
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(parallel, _pointer).value
+    return None
 
 
 def usable(*tensors: Tensor | None) -> bool:

@@ -96,20 +96,29 @@ int thread_count(const qornn_problem &p, const Kernel &kernel) {
   return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(p.threads, useful)));
 }
 
-// Runs body(number, first, last) on every share of the B sequences; the caller's thread takes the last share.
+std::atomic<qornn_parallel> &lent_threads() {
+  static std::atomic<qornn_parallel> parallel{nullptr};
+  return parallel;
+}
+
+// Runs body(number, first, last) on every share of the B sequences. Whoever is free takes the next share, so that all
+// are done however many threads come; the result of a share does not depend on who did it.
 template <typename Body>
 void share(int64_t B, int threads, Body body) {
-  std::vector<std::thread> helpers;
-  auto run = [&](int i) {
+  std::atomic<int> next{0};
+  auto work = [&] {
     FlushDenormals flush;
-    body(i, B * i / threads, B * (i + 1) / threads);
+    for (int i; (i = next++) < threads;) body(i, B * i / threads, B * (i + 1) / threads);
   };
-  int started = 0;
+  const qornn_parallel parallel = lent_threads().load();
+  if (threads > 1 && parallel)
+    return parallel([](void *data) { (*static_cast<decltype(work) *>(data))(); }, &work, static_cast<unsigned>(threads), 0);
+  std::vector<std::thread> helpers;
   try {
-    for (; started + 1 < threads; ++started) helpers.emplace_back(run, started);
-  } catch (const std::system_error &) {  // no more threads to be had: the rest is done here
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  } catch (const std::system_error &) {  // no more threads to be had: those there do all shares
   }
-  for (int i = started; i < threads; ++i) run(i);
+  work();
   for (std::thread &helper : helpers) helper.join();
 }
 
@@ -194,6 +203,8 @@ extern "C" int qornn_forward(const qornn_problem *p) {
 extern "C" int qornn_backward(const qornn_problem *p, const qornn_gradients *g) {
   return without_exceptions([&] { run_backward(*p, *g); });
 }
+
+extern "C" void qornn_use_threads(qornn_parallel parallel) { lent_threads().store(parallel); }
 
 extern "C" const char *qornn_isa(void) { return current().load()->name; }
 

@@ -54,6 +54,11 @@ typedef struct {
 QORNN_API int qornn_forward(const qornn_problem *problem);
 QORNN_API int qornn_backward(const qornn_problem *problem, const qornn_gradients *gradients);
 
+/* Run on somebody else's threads: parallel(work, data, threads, 0) calls work(data) on up to that many, as GOMP_parallel
+ * does. Null, the default, starts threads of our own for each call. */
+typedef void (*qornn_parallel)(void (*work)(void *), void *data, unsigned threads, unsigned flags);
+QORNN_API void qornn_use_threads(qornn_parallel parallel);
+
 /* The instruction set in use: "avx512", "avx2", "neon" or "generic". */
 QORNN_API const char *qornn_isa(void);
 

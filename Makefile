@@ -8,8 +8,9 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-KERNEL := CMakeLists.txt $(wildcard src/qornn/recurrence/csrc/*)
+KERNEL := CMakeLists.txt $(wildcard src/qornn/recurrence/csrc/* src/qornn/runtime/*.[ch])
 SANITIZED := build/sanitize/qornn/recurrence/libqornn_recurrence.so
+SANITIZED_RUNTIME := build/sanitize/qornn/runtime/libqornn_runtime.so
 # Empty where the compiler, if any, comes without AddressSanitizer: a bare name is its way to say "not found".
 LIBASAN := $(filter /%,$(shell $(CXX) -print-file-name=libasan.so 2>/dev/null))
 
@@ -25,14 +26,14 @@ test: .venv/ready $(if $(LIBASAN),sanitize)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
-# The kernel's tests once more, on a build that stops at the first access out of bounds or undefined operation.
+# The tests of the native code once more, on a build that stops at the first access out of bounds or undefined operation.
 # Python is not built with the sanitizer, so its runtime must be loaded first, and the C++ runtime with it, or the
 # sanitizer never finds the real __cxa_throw and torch's first exception aborts. Leaks: Python's own would drown ours.
 # capture=sys: the report is written to the real stderr as the process dies.
 sanitize: $(SANITIZED)
-	QORNN_RECURRENCE_LIBRARY=$(abspath $<) ASAN_OPTIONS=detect_leaks=0 \
+	QORNN_RECURRENCE_LIBRARY=$(abspath $<) QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(ldd $< | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')" \
-	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py
+	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py tests/integer/test_engine.py
 
 # Through pip, because it brings CMake where there is none and knows the flags.
 $(SANITIZED): .venv/ready

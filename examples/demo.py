@@ -1,4 +1,4 @@
-"""The main job on data that ships with scikit-learn: digits read pixel by pixel, 4-bit weights against full precision.
+"""The main job on data that ships with scikit-learn: digits read pixel by pixel, from full precision to pure integers.
 
 python examples/demo.py --out demo
 """
@@ -11,7 +11,7 @@ import platform
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -20,13 +20,18 @@ from rich.console import Console
 
 import qornn
 from qornn.integer.size import size
+from qornn.lower import score
 from qornn.recipe import resolve
 from qornn.tasks import make_task
 from qornn.train.log import read_metrics
-from qornn.train.run import start
+from qornn.train.run import Run, start
 
 ROOT = Path(__file__).parent.parent
-NETWORKS: dict[str, int | None] = {"full precision": None, "4 bits": 4}
+NETWORKS: dict[str, int | None] = {"full precision": None, "4-bit weights": 4}
+INTEGERS: dict[str, Literal["float", "int8"]] = {
+    "+ integer recurrence, 12-bit states": "float",
+    "+ 8-bit readout, integers only": "int8",
+}
 
 
 def main() -> None:
@@ -39,7 +44,9 @@ def main() -> None:
     rows, curves = {}, {}
     for name, bits in NETWORKS.items():
         console.print(f"\n[bold]Training on digits, {name}[/bold]")
-        rows[name], curves[name] = train(bits, fresh(options.out), options.settings)
+        run, rows[name], curves[name] = train(bits, fresh(options.out), options.settings)
+    console.print("\n[bold]From the 4-bit network to integers[/bold]")
+    rows |= lower(run, options.out)
     picture = options.out / "demo.png"
     draw(rows, curves, picture)
     print(f"\n{table(rows)}\n\nThe learning curves: {picture}")
@@ -55,8 +62,8 @@ def fresh(out: Path) -> Path:
     return folder
 
 
-def train(bits: int | None, folder: Path, settings: list[str]) -> tuple[dict[str, Any], list[tuple[float, float]]]:
-    """One network: its figures, and validation accuracy by epoch."""
+def train(bits: int | None, folder: Path, settings: list[str]) -> tuple[Run, dict[str, Any], list[tuple[float, float]]]:
+    """One network: the run, its figures, and validation accuracy by epoch."""
     began = time.monotonic()
     recipe = resolve("digits", bits="fp" if bits is None else bits, settings=settings)
     run = start(recipe, folder)
@@ -71,30 +78,54 @@ def train(bits: int | None, folder: Path, settings: list[str]) -> tuple[dict[str
     }
     metrics = read_metrics(folder / "metrics.jsonl")
     curve = [(r["epoch"], r["validation"]) for r in metrics if r.get("validation") is not None]
-    return figures | {"seconds": round(time.monotonic() - began, 1)}, curve
+    return run, figures | {"seconds": round(time.monotonic() - began, 1)}, curve
+
+
+def lower(run: Run, out: Path) -> dict[str, dict[str, Any]]:
+    """The trained network as integer programs: their files and figures."""
+    rows = {}
+    for name, readout in INTEGERS.items():
+        began = time.monotonic()
+        program = qornn.lower(run, readout=readout)
+        value = score(program, run.task())
+        program = program.with_provenance(metric={"name": "accuracy", "value": value})
+        program.save(out / f"digits-{readout}.qornn")
+        rows[name] = {
+            "value": value,
+            "true_bytes": program.true_bytes,
+            "accumulator_bits": program.accumulator_bits,
+            "saturation": program.provenance["lowering"]["saturation"],
+            "seconds": round(time.monotonic() - began, 1),
+        }
+    return rows
 
 
 def table(rows: dict[str, dict[str, Any]]) -> str:
     """The figures as a Markdown table."""
-    header = (
-        "| digits, 64 steps | test accuracy | bytes | ‖W_q W_qᵀ − I‖ | singular values of W_q |\n" + 5 * "|---" + "|\n"
-    )
+    header = "| digits, 64 steps | test accuracy | bytes | singular values of W_q |\n" + 4 * "|---" + "|\n"
     return header + "\n".join(
-        f"| {name} | {row['value']:.1f} % | {row['true_bytes']:,} | {row['orthogonality']:.2g} "
-        f"| {row['sigma_min']:.3f} to {row['sigma_max']:.3f} |"
+        f"| {name} | {row['value']:.1f} % | {row['true_bytes']:,} | {singular_values(row)} |"
         for name, row in rows.items()
     )
 
 
+def singular_values(row: dict[str, Any]) -> str:
+    """Of the rows that have a W of their own."""
+    return f"{row['sigma_min']:.3f} to {row['sigma_max']:.3f}" if "sigma_min" in row else "the same"
+
+
 def draw(rows: dict[str, dict[str, Any]], curves: dict[str, list[tuple[float, float]]], path: Path) -> None:
     """Accuracy by epoch, and what it costs in bytes."""
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, width_ratios=[2, 1])
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     for (name, curve), color in zip(curves.items(), ("tab:gray", "tab:blue"), strict=True):
         left.plot(*zip(*curve, strict=True), color=color, label=name)
-        right.barh(name, rows[name]["true_bytes"] / 1024, color=color)
-        right.text(rows[name]["true_bytes"] / 1024, name, f" {rows[name]['value']:.1f} %", va="center")
+    colors = ("tab:gray", "tab:blue", "tab:green", "tab:olive")
+    for (name, row), color in zip(rows.items(), colors, strict=True):
+        right.barh(name, row["true_bytes"] / 1024, color=color)
+        right.text(row["true_bytes"] / 1024, name, f" {row['value']:.1f} %", va="center")
+    right.invert_yaxis()
     left.axhline(10, color="black", linestyle=":", linewidth=1, label="guessing")
     left.set(xlabel="epoch", ylabel="validation accuracy (%)", title="Digits, read pixel by pixel", ylim=(0, 100))
     left.legend(frameon=False, loc="lower right")

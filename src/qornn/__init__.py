@@ -15,15 +15,36 @@ _HOMES = {
     "train": "qornn.train",
     "resume": "qornn.train",
     "Trainer": "qornn.train",
-    "load": "qornn.train",
+    "load": "qornn.opening",
+    "lower": "qornn.lower",
+    "calibrate": "qornn.lower",
+    "simulate": "qornn.integer.simulate",
+    "IntegerProgram": "qornn.integer.program",
     "QornnError": "qornn.errors",
 }
-__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "QornnError", "Trainer", "load", "resume", "train"]
+__all__ = [
+    "IntegerProgram",
+    "ModReLU",
+    "OrthogonalRNN",
+    "OrthogonalRecurrence",
+    "QornnError",
+    "Trainer",
+    "calibrate",
+    "load",
+    "lower",
+    "resume",
+    "simulate",
+    "train",
+]
 
 if TYPE_CHECKING:
     from qornn.errors import QornnError
+    from qornn.integer.program import IntegerProgram
+    from qornn.integer.simulate import simulate
+    from qornn.lower import calibrate, lower
     from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN
-    from qornn.train import Trainer, load, resume, train
+    from qornn.opening import load
+    from qornn.train import Trainer, resume, train
 
 
 def __getattr__(name: str) -> Any:

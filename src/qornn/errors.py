@@ -22,6 +22,10 @@ class CheckpointError(QornnError):
     """A checkpoint that is absent, damaged or of another model."""
 
 
+class ProgramError(QornnError):
+    """An integer program that cannot be: a range, a shape or a bound that does not hold, or a damaged file."""
+
+
 class WriteError(QornnError):
     """A file that could not be written; whatever was there before is still there."""
 

@@ -63,6 +63,7 @@ class TrainSettings:
     clip: float = 0.0  # gradient norm; 0: none
     epochs: int = 10
     steps: int = 0  # 0: as many as the epochs take
+    fraction: float = 1.0  # of the epochs: the whole schedule in that share of its steps
     batch: int = 128
     seed: int = 0
     log_every: int = 50  # steps
@@ -77,6 +78,8 @@ class TrainSettings:
             _at_least(name, getattr(self, name), 0)
         if self.seed >= 2**32:
             raise SettingsError(f"train.seed must be below 2^32, got {self.seed}")
+        if not 0 < self.fraction <= 1:
+            raise SettingsError(f"train.fraction must lie in (0, 1], got {self.fraction}")
         for name in ("lr", "lr_factor", "divider"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise SettingsError(f"train.{name} must be positive, got {getattr(self, name)}")

@@ -87,7 +87,7 @@ BAD = [
     (["train", "copy", "--device", "tpu"], "unknown device 'tpu'"),
     (["size", "copy", "--bits", "1"], r"bits must be in 2\.\.8, got 1"),
     (["resume", "nowhere"], "nowhere is not a run folder"),
-    (["eval", "nowhere"], "nowhere is not a run folder"),
+    (["eval", "nowhere"], "no run folder and no program file"),
     (["reproduce", "instabilty"], "Did you mean 'instability'"),
 ]
 

@@ -5,7 +5,14 @@ from qornn.errors import SettingsError
 from qornn.maps import deviation
 from qornn.model import OrthogonalRNN
 from qornn.recipe import TrainSettings
-from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_learning_rate, step_and_retract
+from qornn.train.optim import (
+    learning_rate,
+    make_optimizer,
+    recurrences,
+    set_learning_rate,
+    step_and_retract,
+    total_steps,
+)
 
 
 def test_learning_rate_follows_the_recipe():
@@ -13,6 +20,15 @@ def test_learning_rate_follows_the_recipe():
     assert [learning_rate(step, 10, s) for step in (0, 19, 20, 39, 40)] == [1, 1, 0.5, 0.5, 0.25]
     warm = TrainSettings(lr=1.0, warmup=4)
     assert [learning_rate(step, 10, warm) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+
+
+def test_a_fraction_of_the_training_goes_through_the_whole_schedule():
+    whole = TrainSettings(lr=1.0, lr_factor=0.5, lr_every=2, epochs=8)
+    tenth = TrainSettings(lr=1.0, lr_factor=0.5, lr_every=2, epochs=8, fraction=0.1)
+    assert (total_steps(100, whole), total_steps(100, tenth)) == (800, 80)
+    assert [learning_rate(s, 100, tenth) for s in range(80)] == [learning_rate(10 * s, 100, whole) for s in range(80)]
+    with pytest.raises(SettingsError, match="fraction"):
+        TrainSettings(fraction=1.5)
 
 
 def test_the_divider_scales_the_finished_update_of_w_alone():

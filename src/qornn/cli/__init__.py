@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
-from qornn.cli import bench, reproduce, resume, show, size, train
+from qornn.cli import bench, lower, reproduce, resume, show, size, train
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError
@@ -28,6 +28,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "train": train.run,
     "resume": resume.run,
     "eval": eval_.run,
+    "lower": lower.run,
     "size": size.run,
     "bench": bench.run,
     "reproduce": reproduce.run,

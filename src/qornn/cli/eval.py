@@ -1,70 +1,131 @@
-"""qornn eval DIR: a trained network on the test set, quantizers on and off."""
+"""qornn eval: a trained network on its test set: quantizers off, on, and in integers."""
 
 from __future__ import annotations
 
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from qornn.cli.options import DataDir, Device, Json, data_settings
 from qornn.cli.output import print_json, print_table
+from qornn.errors import SettingsError
+
+if TYPE_CHECKING:
+    from qornn.tasks import Task
+
+DEFAULT = 12  # activation bits, the paper's
 
 
 def run(
-    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    what: Annotated[str, typer.Argument(help="A run folder or a program file.")],
     bits: Annotated[
         str | None, typer.Option("--bits", help="Quantize to this many bits first, without retraining (PTQ).")
+    ] = None,
+    activation_bits: Annotated[
+        int | None, typer.Option("--activation-bits", help="Bits of the integer network's state; value is then its.")
     ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Measure a run on its test set: as trained, and with the quantizers off.
+    """Measure a network on its test set: quantizers off, weights quantized, and in integers.
 
-    Example: qornn eval runs/pmnist-projunn-fp-s0 --bits 8
+    Example: qornn eval runs/pmnist-projunn-fp-s0 --bits 8 --activation-bits 12
     """
+    began = time.monotonic()
+    if Path(what).is_dir():
+        task, figures = _of_run(Path(what), bits, activation_bits, data_dir, device)
+    elif bits is not None or activation_bits is not None:
+        raise SettingsError(f"{what} is a finished program; --bits and --activation-bits are for runs")
+    else:
+        task, figures = _of_program(what, data_dir)
+    found = {
+        "task": task.name,
+        "metric": task.metric_name,
+        **task.facts(),
+        "value": figures["value"],
+        "baseline": task.naive_baseline,
+        "converged": task.converged(figures["value"]),
+        **figures,
+        "seconds": round(time.monotonic() - began, 3),
+        "run": what,
+    }
+    if json:
+        print_json(found)
+    else:
+        print_table(f"{task.name} on its test set", ["", ""], found.items())
+
+
+def _of_run(
+    folder: Path, bits: str | None, activation_bits: int | None, data_dir: Path | None, device: str
+) -> tuple[Task, dict[str, Any]]:
+    from dataclasses import replace
+
     from qornn.bits import parse_bits
+    from qornn.lower import lower, score
     from qornn.recipe import find_cell
     from qornn.train import load
-    from qornn.train.build import build_task
     from qornn.train.evaluate import evaluate, quantized
     from qornn.train.loop import choose_device
 
     trained = load(folder)
     recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]))
-    task, batch = build_task(recipe), recipe.train.batch
+    trained = replace(trained, recipe=recipe)
+    task, batch = trained.task(), recipe.train.batch
     model = trained.model.to(choose_device(device))
-    began = time.monotonic()
+    used = recipe.model.bits if bits is None else parse_bits(bits)
+    if used is None and activation_bits is not None:
+        raise SettingsError("full-precision weights have no integers; add --bits to quantize them first")
     with quantized(model, None):
         off = evaluate(model, task, "test", batch)
-    trained_bits, on = recipe.model.bits, None
-    used = trained_bits if bits is None else parse_bits(bits)
+    on: float | None = None
+    integer: float | None = None
     if used is not None:
-        with nullcontext() if used == trained_bits else quantized(model, used):
+        with nullcontext() if used == recipe.model.bits else quantized(model, used):
             on = evaluate(model, task, "test", batch)
+            integer = score(lower(trained, activation_bits=activation_bits or DEFAULT), task)
+    cell = find_cell(recipe, post_bits=None if used == recipe.model.bits else used)
+    paper = cell.paper if cell else None
     value = off if on is None else on
-    cell = find_cell(recipe, post_bits=None if used == trained_bits else used)
-    figures = {
-        "task": task.name,
-        "metric": task.metric_name,
-        **task.facts(),
+    if activation_bits is not None and integer is not None:
+        value, paper = integer, cell.facts.get("paper_at", {}).get(str(activation_bits)) if cell else None
+    return task, {
         "value": value,
-        "baseline": task.naive_baseline,
-        "converged": task.converged(value),
         "bits": used,
-        "activation_bits": None,
-        "paper": cell.paper if cell else None,
+        "activation_bits": activation_bits,
+        "paper": paper,
         "float": off,
         "weights_quantized": on,
-        "integer": None,
-        "seconds": round(time.monotonic() - began, 3),
-        "run": str(folder),
+        "integer": integer,
+        "integer_activation_bits": None if used is None else activation_bits or DEFAULT,
         "finished": trained.finished,
     }
-    if json:
-        print_json(figures)
-    else:
-        print_table(f"{task.name} on its test set", ["", ""], figures.items())
+
+
+def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
+    from qornn.lower import score
+    from qornn.opening import load_program
+    from qornn.recipe import find_cell, from_tables
+    from qornn.train.build import build_task
+
+    program = load_program(what)
+    tables = program.provenance.get("recipe")
+    if not isinstance(tables, dict):
+        raise SettingsError(f"{what} does not say which task it was trained on; feed it data with program.run(x)")
+    recipe = from_tables(tables)
+    recipe = recipe.override(data_settings(data_dir, recipe.task["name"]))
+    task = build_task(recipe)
+    cell = find_cell(recipe)
+    value = score(program, task)
+    return task, {
+        "value": value,
+        "bits": program.W.bits,
+        "activation_bits": program.state.bits,
+        "paper": cell.facts.get("paper_at", {}).get(str(program.state.bits)) if cell else None,
+        "integer": value,
+        "recorded": program.provenance.get("metric", {}).get("value"),
+        "true_bytes": program.true_bytes,
+    }

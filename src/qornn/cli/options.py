@@ -15,6 +15,7 @@ Set = Annotated[
 Map = Annotated[str | None, typer.Option("--map", help="How W is kept orthogonal: bjorck, projunn, penalty or free.")]
 Model = Annotated[str, typer.Option("--model", help="Kind of network.")]
 Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
+ActivationBits = Annotated[int, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 DataDir = Annotated[
     Path | None,

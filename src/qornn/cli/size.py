@@ -11,6 +11,7 @@ import typer
 from qornn.cli.options import Bits, Json, Set
 from qornn.cli.output import bits_text, print_json, print_table
 from qornn.errors import SettingsError
+from qornn.integer.size import KB
 
 if TYPE_CHECKING:
     from qornn.recipe import Recipe
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def run(
     what: Annotated[
-        str | None, typer.Argument(help="A task or a run folder; without one, the paper's whole table.")
+        str | None, typer.Argument(help="A task, a run folder or a program file; without one, the paper's whole table.")
     ] = None,
     bits: Bits = "recipe",
     set: Set = None,
@@ -35,6 +36,11 @@ def run(
             raise SettingsError("--bits and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
         _paper_table(json)
         return
+    if Path(what).is_file():
+        if bits != AS_THE_RECIPE or set:
+            raise SettingsError(f"{what} is a finished program; --bits and --set are for tasks and runs")
+        _print(what, _of_program(Path(what)), json)
+        return
     if (Path(what) / "recipe.toml").exists():
         own = [] if bits == AS_THE_RECIPE else [f"model.bits={bits}"]
         recipe = read_run(Path(what)).override([*own, *(set or [])])
@@ -43,17 +49,64 @@ def run(
     figures = _figures(recipe)
     cell = find_cell(recipe)
     figures["paper_kB_published"] = cell.facts.get("paper_kB") if cell else None
+    _print(f"{what}, {bits_text(recipe.model.bits)}", figures, json)
+
+
+def _print(title: str, figures: dict[str, Any], json: bool) -> None:
     if json:
         print_json(figures)
         return
     flat = {key: value for key, value in figures.items() if key != "operations"}
-    print_table(f"{what}, {bits_text(recipe.model.bits)}", ["", ""], flat.items())
+    print_table(title, ["", ""], flat.items())
     rows = [
         [column, matrix, ops["mult"], ops["add"], ops["operands"]]
         for column, step in figures["operations"].items()
         for matrix, ops in step.items()
     ]
     print_table("\nOperations a step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
+
+
+def _of_program(path: Path) -> dict[str, Any]:
+    """A program's own figures: its true bounds and scales, not those of its shape."""
+    from qornn.integer.parts import Codes
+    from qornn.integer.size import complexity, size
+    from qornn.opening import load_program
+
+    p = load_program(path)
+    found = size(p.n_i, p.n_h, p.n_o, bits=p.W.bits, bits_U=p.U.bits, activation_bits=p.state.bits)
+    operations = complexity(
+        p.n_i,
+        p.n_h,
+        bits=p.W.bits,
+        activation_bits=p.state.bits,
+        input_bits=p.input.bits,
+        one_hot=isinstance(p.input, Codes),
+    )
+    alpha_W, alpha_U = float(p.W.alpha.max()), float(p.U.alpha.max())  # type: ignore[attr-defined]
+    return {
+        "task": p.provenance.get("task"),
+        "n_i": p.n_i,
+        "n_h": p.n_h,
+        "n_o": p.n_o,
+        "bits": p.W.bits,
+        "bits_U": p.U.bits,
+        "activation_bits": p.state.bits,
+        "input_bits": p.input.bits,
+        "scheme": p.scheme,
+        "parameters": found.parameters,
+        "paper_bytes": found.paper_bytes,
+        "true_bytes": p.true_bytes,
+        "file_bytes": path.stat().st_size,
+        "accumulator_bits": p.accumulator_bits,
+        "accumulator_bits_by_shape": found.accumulator_bits,
+        "paper_kB": round(found.paper_kB, 2),
+        "true_kB": round(p.true_bytes / KB, 2),
+        "alpha_W": alpha_W,
+        "alpha_U": alpha_U,
+        "alpha_h": p.state.alpha,
+        "alpha_W_alpha_h": alpha_W * p.state.alpha,
+        "operations": {name: asdict(step) for name, step in operations.items()},
+    }
 
 
 def _figures(recipe: Recipe) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
+from qornn.integer.matrix import packed_bytes
 
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
@@ -86,7 +87,7 @@ def size(
     return Size(
         parameters=n_h * (n_h + n_i + n_o),
         paper_bytes=n_h * (n_h * k + n_i * k_U) / 8 + V,
-        true_bytes=_packed(n_h * n_h, k) + _packed(n_h * n_i, k_U) + V + FLOAT_BYTES * floats,
+        true_bytes=packed_bytes(n_h * n_h, k) + packed_bytes(n_h * n_i, k_U) + V + FLOAT_BYTES * floats,
         accumulator_bits=accumulator_bits(n_h, bits, activation_bits),
     )
 
@@ -141,11 +142,6 @@ def complexity(
         "fully_quantized": Step(Product(n_h, additions, full.input.operands), recurrent),
         "column_read": Step(Product(0, n_h, "none"), recurrent),
     }
-
-
-def _packed(count: int, bits: int) -> int:
-    """Bytes of `count` integers packed side by side, rounded up."""
-    return -(-count * bits // 8)
 
 
 def _check_shape(**shape: int) -> None:

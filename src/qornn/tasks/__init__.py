@@ -7,7 +7,7 @@ from typing import Any
 
 from qornn.errors import unknown
 from qornn.tasks.adding import Adding
-from qornn.tasks.base import SPLITS, Batch, Split, Task
+from qornn.tasks.base import SPLITS, Batch, RawInput, Split, Task
 from qornn.tasks.copy import Copy
 from qornn.tasks.digits import Digits
 from qornn.tasks.mnist import PMnist, SMnist
@@ -22,7 +22,7 @@ TASKS: dict[str, type[Task]] = {
     "digits": Digits,
 }
 
-__all__ = ["SPLITS", "TASKS", "Batch", "Split", "Task", "make_task"]
+__all__ = ["SPLITS", "TASKS", "Batch", "RawInput", "Split", "Task", "make_task"]
 
 
 def make_task(name: str, **settings: Any) -> Task:

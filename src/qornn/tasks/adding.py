@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qornn.tasks.base import Batch, Split, Task, check_count, check_split, generator, split_rows
+from qornn.tasks.base import Batch, RawInput, Split, Task, check_count, check_split, generator, split_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,6 +42,11 @@ class Adding(Task):
     def naive_baseline(self) -> float:
         """Always answering 1: the variance of the sum of two uniform numbers, 2·1/12 ≈ 0.167."""
         return 1 / 6
+
+    @property
+    def raw_input(self) -> RawInput:
+        """Values and markers in 0..1, on 15 bits."""
+        return RawInput(0, 2**15 - 1, 1 / (2**15 - 1))
 
     def size(self, split: Split) -> int:
         return {"train": self.train_size, "validation": self.validation_size, "test": self.test_size}[

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+
+
+class RawInput(NamedTuple):
+    """How inputs come from a sensor: whole numbers in low..high; x = scale·raw."""
+
+    low: int
+    high: int
+    scale: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,11 @@ class Task(ABC):
     def steps_per_epoch(self, batch: int) -> int:
         """Training batches in one pass; the incomplete one at the end is left out."""
         return max(self.size("train") // batch, 1)
+
+    @property
+    def raw_input(self) -> RawInput | None:
+        """The integers a device is fed; None for codes, or where the data must say."""
+        return None
 
     def facts(self) -> dict[str, Any]:
         """What must stand beside every figure of this task; by default nothing."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from qornn.tasks.base import Batch, Split, Task, check_count, check_split, split_rows
+from qornn.tasks.base import Batch, RawInput, Split, Task, check_count, check_split, split_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +49,11 @@ class Pixels(Task):
     def naive_baseline(self) -> float:
         """One class in ten, in percent."""
         return 100 / CLASSES
+
+    @property
+    def raw_input(self) -> RawInput:
+        """The pixel as it is stored."""
+        return RawInput(0, self.peak, 1 / self.peak)
 
     def size(self, split: Split) -> int:
         return len(self._images[check_split(split)].labels)

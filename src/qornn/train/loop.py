@@ -21,7 +21,14 @@ from qornn.train import checkpoint as checkpoints
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import diagnostics, evaluate
 from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
-from qornn.train.optim import learning_rate, make_optimizer, recurrences, set_learning_rate, step_and_retract
+from qornn.train.optim import (
+    learning_rate,
+    make_optimizer,
+    recurrences,
+    set_learning_rate,
+    step_and_retract,
+    total_steps,
+)
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
@@ -61,7 +68,7 @@ class Trainer:
         self.optimizer = make_optimizer(model, self.settings)
         self.generator = torch.Generator().manual_seed(self.settings.seed + 2**32)  # of the retraction alone
         self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
-        self.total = self.settings.steps or self.settings.epochs * self.steps_per_epoch
+        self.total = self.settings.steps or total_steps(self.steps_per_epoch, self.settings)
         self.step = 0
         self.resuming = False  # what the folder holds is this run's own
         self.best = math.inf  # smallest training loss so far

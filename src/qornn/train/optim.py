@@ -32,9 +32,17 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Opt
     return OPTIMIZERS[settings.optimizer]([group for group in groups if group["params"]])
 
 
+def total_steps(steps_per_epoch: int, settings: TrainSettings) -> int:
+    """Steps of the whole schedule, or of the fraction of it that is asked for."""
+    return max(1, round(settings.fraction * settings.epochs * steps_per_epoch))
+
+
 def learning_rate(step: int, steps_per_epoch: int, settings: TrainSettings) -> float:
-    """lr · lr_factor^⌊epoch/lr_every⌋, after a linear rise over the first `warmup` steps."""
-    epoch = step // steps_per_epoch
+    """lr · lr_factor^⌊epoch/lr_every⌋, after a linear rise over the first `warmup` steps.
+
+    A fraction of the training goes through the same epochs, each shortened by it.
+    """
+    epoch = int(step / settings.fraction) // steps_per_epoch
     lr = settings.lr * settings.lr_factor ** (epoch // settings.lr_every)
     return lr * min(1.0, (step + 1) / settings.warmup) if settings.warmup else lr
 

@@ -1,0 +1,83 @@
+"""How many bits the state needs: trained runs in integers at 16, 12, 10, 8 and 6 bits, beside their float figures.
+
+python examples/activation_bits.py runs/digits runs/copy --record
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import qornn
+from qornn.files import to_json
+from qornn.lower import calibrate, lower, score
+from qornn.train import Run, load
+from qornn.train.evaluate import evaluate
+
+ROOT = Path(__file__).parent.parent
+ACTIVATION_BITS = (16, 12, 10, 8, 6)
+SCHEMES: tuple[tuple[Literal["paper", "per-row"], str | float], ...] = (
+    ("paper", "max"),
+    ("per-row", "max"),
+    ("per-row", 99.999),  # the percentile of |h| at which states saturate
+)
+RECORD = ROOT / "results" / "activation-bits.json"
+PAGE = ROOT / "docs" / "integers.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("runs", nargs="+", type=Path, help="run folders with quantized weights")
+    parser.add_argument("--record", action="store_true", help="also renew the record and the table in the docs")
+    options = parser.parse_args()
+    rows = [row for folder in options.runs for row in measure(load(folder))]
+    print(table(rows))
+    if options.record:
+        RECORD.write_text(to_json({"version": qornn.__version__, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+
+
+def measure(run: Run) -> list[dict[str, Any]]:
+    """One row for each scheme."""
+    task, model = run.task(), run.recipe.model
+    facts: dict[str, Any] = {"task": task.name, "metric": task.metric_name, "bits": model.bits, "n_h": model.n_h}
+    facts["steps"] = run.result.get("steps")
+    facts["weights_quantized"] = evaluate(run.model, task, "test", run.recipe.train.batch)
+    seen = calibrate(run)
+    rows = []
+    for scheme, alpha_h in SCHEMES:
+        programs = {
+            k: lower(run, scheme=scheme, alpha_h=alpha_h, activation_bits=k, calibration=seen) for k in ACTIVATION_BITS
+        }
+        found = {str(k): score(program, task) for k, program in programs.items()}
+        rows.append({**facts, "scheme": scheme, "alpha_h": alpha_h, "integer": found})
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The figures as a Markdown table."""
+    columns = ["task, weights", "metric", "scheme", "α_h", "float states", *(f"{k} bits" for k in ACTIVATION_BITS)]
+    lines = ["| " + " | ".join(columns) + " |", len(columns) * "|---" + "|"]
+    for row in rows:
+        figures = [row["weights_quantized"], *(row["integer"][str(k)] for k in ACTIVATION_BITS)]
+        words = [f"{row['task']}, {row['bits']} bits", row["metric"], row["scheme"], f"{row['alpha_h']}"]
+        lines.append("| " + " | ".join([*words, *(f"{value:.4g}" for value in figures)]) + " |")
+    return "\n".join(lines)
+
+
+def with_table(page: str, rows: list[dict[str, Any]]) -> str:
+    """The page with its table made anew."""
+    block = re.compile(r"(<!-- activation bits: .*? -->\n).*?(<!-- /activation bits -->)", re.DOTALL)
+    return block.sub(lambda m: m[1] + table(rows) + "\n" + m[2], page)
+
+
+def recorded() -> list[dict[str, Any]]:
+    """The rows of the record."""
+    return list(json.loads(RECORD.read_text(encoding="utf-8"))["rows"])
+
+
+if __name__ == "__main__":
+    main()

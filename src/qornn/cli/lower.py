@@ -1,0 +1,78 @@
+"""qornn lower DIR -o FILE: from a trained network to pure integers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qornn.cli.options import ActivationBits, DataDir, Json, data_settings
+from qornn.cli.output import print_json, print_table
+
+
+def run(
+    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The program's file, FILE.qornn.")],
+    activation_bits: ActivationBits = 12,
+    bits: Annotated[str | None, typer.Option("--bits", help="Quantize the weights first, without retraining.")] = None,
+    scheme: Annotated[str, typer.Option(help="per-row, or paper: one factor for all rows.")] = "per-row",
+    requant: Annotated[str, typer.Option(help="multiplier; thresholds or table with --scheme paper.")] = "multiplier",
+    readout: Annotated[str, typer.Option(help="float, or int8: an integer network to the end.")] = "float",
+    alpha_h: Annotated[str, typer.Option(help="max, or a percentile of |h| such as 99.99.")] = "max",
+    input_bits: Annotated[int | None, typer.Option(help="Bits of the inputs; lossless by default.")] = None,
+    input_alpha: Annotated[float | None, typer.Option(help="alpha_i, as the paper's 1; lossless by default.")] = None,
+    sequences: Annotated[int, typer.Option(help="Calibration sequences of each split; 0 for all.")] = 10_000,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> None:
+    """Calibrate on training and validation data, write an integer program, and measure it on the test set.
+
+    Example: qornn lower runs/digits -o digits.qornn --readout int8
+    """
+    from contextlib import nullcontext
+    from dataclasses import replace
+
+    from qornn.bits import parse_bits
+    from qornn.lower import lower, score
+    from qornn.train import load
+    from qornn.train.evaluate import quantized
+
+    trained = load(folder)
+    trained = replace(trained, recipe=trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"])))
+    with nullcontext() if bits is None else quantized(trained.model, parse_bits(bits)):
+        program = lower(
+            trained,
+            activation_bits=activation_bits,
+            scheme=scheme,  # type: ignore[arg-type]
+            requant=requant,  # type: ignore[arg-type]
+            readout=readout,  # type: ignore[arg-type]
+            alpha_h=alpha_h,
+            input_bits=input_bits,
+            input_alpha=input_alpha,
+            sequences=sequences or None,
+        )
+    task = trained.task()
+    value = score(program, task)
+    program = program.with_provenance(metric={"name": task.metric_name, "value": value})
+    program.save(out)
+    figures: dict[str, Any] = {
+        "task": task.name,
+        "metric": task.metric_name,
+        "value": value,
+        "baseline": task.naive_baseline,
+        "converged": task.converged(value),
+        "bits": program.W.bits,
+        "activation_bits": activation_bits,
+        **{key: value for key, value in program.provenance["lowering"].items() if key != "percentiles"},
+        "accumulator_bits": program.accumulator_bits,
+        "true_bytes": program.true_bytes,
+        "file_bytes": out.stat().st_size,
+        "file": str(out),
+    }
+    percentiles = program.provenance["lowering"]["percentiles"]
+    if json:
+        print_json(figures | {"percentiles": percentiles})
+    else:
+        named = {f"|h| percentile {p}": value for p, value in percentiles.items()}
+        print_table(f"{out}", ["", ""], (figures | named).items())

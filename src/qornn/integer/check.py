@@ -1,0 +1,72 @@
+"""How the parts of a program check themselves: every array exact in type, shape and range, or an error that says so."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from qornn.errors import ProgramError
+
+LARGEST = sys.float_info.max
+
+
+def integers(name: str, value: Any, dtype: Any, shape: tuple[int | None, ...], low: int, high: int) -> np.ndarray:
+    """The array as `dtype`, read-only, of that shape (None: any length), every entry in low..high."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise ProgramError(f"{name} must hold integers, got {array.dtype}")
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+    if not fits or not array.size:
+        raise ProgramError(f"{name} must have shape {_text(shape)}, got {array.shape}")
+    if array.min() < low or array.max() > high:
+        raise ProgramError(f"{name} must lie in {low}..{high}, got {array.min()}..{array.max()}")
+    return frozen(array.astype(dtype))
+
+
+def floats(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The array as `dtype`, read-only, of that shape, every entry finite."""
+    with np.errstate(over="ignore"):  # past float32 becomes infinity, refused below
+        array = np.asarray(value, dtype)
+    if array.shape != shape:
+        raise ProgramError(f"{name} must have shape {_text(shape)}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ProgramError(f"{name} must be finite, got NaN or infinity; the network was not trained to an end")
+    return frozen(array.copy())
+
+
+def scale(name: str, value: Any, rows: int) -> np.ndarray:
+    """A positive scale as float64: one number, or one a row (a row of zeros has the scale 0)."""
+    array = np.asarray(value, np.float64)
+    if array.shape not in ((), (rows,)):
+        raise ProgramError(f"{name} must be one number or one for each of the {rows} rows, got shape {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any() or not (array > 0).any():
+        raise ProgramError(f"{name} must be positive and finite, got {array.min()}..{array.max()}")
+    return frozen(array.copy())
+
+
+def number(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number in low..high."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise ProgramError(f"{name} must be a whole number in {low}..{high}, got {value!r}")
+    return int(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive, finite float."""
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not 0 < value < np.inf or (isinstance(value, int) and value > LARGEST):
+        raise ProgramError(f"{name} must be positive and finite, got {value!r}")
+    return float(value)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, contiguous and closed to writing: a program is checked once and stays so."""
+    array = np.ascontiguousarray(array) if array.ndim else array
+    array.flags.writeable = False
+    return array
+
+
+def _text(shape: tuple[int | None, ...]) -> str:
+    return "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"

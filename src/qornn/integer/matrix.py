@@ -1,0 +1,130 @@
+"""The matrices of a program. W sits behind a small interface, since not every W is a stored matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from qornn.bits import BITS
+from qornn.integer import check
+
+EXACT = 2**53  # float64 holds every integer below
+
+
+class Recurrent(ABC):
+    """W of the recurrence: integers h -> Σ W_i h_i, how many bits it has and how many bytes it takes."""
+
+    kind: ClassVar[str]
+    bits: int  # of an entry
+    identity: bool  # whether I is added to it (the identity offset)
+
+    @property
+    @abstractmethod
+    def n_h(self) -> int:
+        """Width of the state."""
+
+    @property
+    @abstractmethod
+    def stored_bytes(self) -> int:
+        """Bytes it takes on a device, packed."""
+
+    @abstractmethod
+    def product(self, h: np.ndarray) -> np.ndarray:
+        """W_i h of every state, exactly.  # (B, n_h) int64 -> (B, n_h) int64"""
+
+    @abstractmethod
+    def row_sums(self) -> np.ndarray:
+        """Σ_j |W_i[i, j]|: what bounds every partial sum of a row.  # (n_h,) int64"""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dense(Recurrent):
+    """A stored matrix of k-bit integers; W_q = alpha·integers/2^(k−1), plus I with the identity offset."""
+
+    kind = "dense"
+    integers: np.ndarray  # (n_h, n_h) int8
+    bits: int
+    alpha: np.ndarray  # () or (n_h,) float64
+    identity: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self, "W")
+        n = len(self.integers)
+        if self.integers.shape != (n, n):
+            raise check.ProgramError(f"W must be square, got shape {self.integers.shape}")
+        if not isinstance(self.identity, bool):
+            raise check.ProgramError(f"the identity of W is yes or no, got {self.identity!r}")
+
+    @property
+    def n_h(self) -> int:
+        return len(self.integers)
+
+    @property
+    def stored_bytes(self) -> int:
+        return packed_bytes(self.integers.size, self.bits)
+
+    def product(self, h: np.ndarray) -> np.ndarray:
+        return exact_product(self.integers, h)
+
+    def row_sums(self) -> np.ndarray:
+        return np.abs(self.integers.astype(np.int64)).sum(1)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Matrix:
+    """U: n_h × n_i integers on their own number of bits; U_q = alpha·integers/2^(k_U−1)."""
+
+    integers: np.ndarray  # (n_h, n_i) int8
+    bits: int
+    alpha: np.ndarray  # () or (n_h,) float64
+
+    def __post_init__(self) -> None:
+        _check(self, "U")
+
+    @property
+    def stored_bytes(self) -> int:
+        return packed_bytes(self.integers.size, self.bits)
+
+
+def _check(matrix: Dense | Matrix, name: str) -> None:
+    low, high = BITS[0], BITS[-1]
+    object.__setattr__(matrix, "bits", check.number(f"bits of {name}", matrix.bits, low, high))
+    top = 2 ** (matrix.bits - 1)
+    entries = check.integers(name, matrix.integers, np.int8, (None, None), -top, top - 1)
+    object.__setattr__(matrix, "integers", entries)
+    object.__setattr__(matrix, "alpha", check.scale(f"alpha of {name}", matrix.alpha, len(entries)))
+
+
+def exact_product(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """x Aᵀ of integers; by way of float64 (and the machine's fast product) where it holds every partial sum."""
+    largest = int(np.abs(x).max(initial=0)) * A.shape[1] * 128
+    if largest < EXACT:
+        return (x.astype(np.float64) @ A.T.astype(np.float64)).astype(np.int64)
+    return x.astype(np.int64) @ A.T.astype(np.int64)
+
+
+def packed_bytes(count: int, bits: int) -> int:
+    """Bytes of `count` integers packed side by side, rounded up."""
+    return -(-count * bits // 8)
+
+
+def bit_planes(integers: np.ndarray, bits: int) -> np.ndarray:
+    """The k binary matrices of q_k(W): integers = −2^(k−1) B_{k−1} + Σ_{i≤k−2} 2^i B_i (paper, complexity).
+
+    >>> bit_planes(np.array([-2, -1, 0, 1]), 2).tolist()
+    [[0, 1, 0, 1], [1, 1, 0, 0]]
+    """
+    shifts = np.arange(bits).reshape(-1, *[1] * integers.ndim)
+    return (integers.astype(np.int64) >> shifts) & 1
+
+
+def from_bit_planes(planes: np.ndarray) -> np.ndarray:
+    """The integers of their bit planes, lowest first."""
+    bits = len(planes)
+    weights = [1 << i for i in range(bits - 1)] + [-(1 << (bits - 1))]
+    return np.tensordot(weights, planes.astype(np.int64), 1)

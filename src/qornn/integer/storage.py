@@ -1,0 +1,240 @@
+"""A program on disk: one safetensors file, W and U packed at their bits; loading checks all and executes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse
+from safetensors.numpy import save as serialise
+
+from qornn.errors import ProgramError, QornnError
+from qornn.files import to_json, write_atomically
+from qornn.integer import check
+from qornn.integer.matrix import Dense, Matrix, packed_bytes
+from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
+from qornn.integer.program import IntegerProgram
+from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+
+FORMAT: Final = "qornn-program"
+SCHEMA: Final = 1
+HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
+FILE_LIMIT: Final = 2**30
+WIDTH_LIMIT: Final = 2**31 - 1
+
+# What each part may be. A part's fields are its numbers (JSON) and its arrays (tensors "part.field").
+KINDS: Final[dict[str, dict[str, type]]] = {
+    "W": {"dense": Dense},
+    "U": {"dense": Matrix},
+    "state": {"uniform": State},
+    "input": {"codes": Codes, "samples": Samples},
+    "activation": {"relu": ReLU, "modrelu": ModReLU, "identity": Identity},
+    "requant": {"multiplier": Multiplier, "thresholds": Thresholds, "table": Table, "per-row": PerRow},
+    "readout": {"float": FloatReadout, "integer": IntReadout},
+}
+ARRAYS: Final[dict[type, dict[str, Any]]] = {
+    Dense: {"integers": np.uint8, "alpha": np.float64},  # integers: packed
+    Matrix: {"integers": np.uint8, "alpha": np.float64},
+    Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8},
+    ModReLU: {"bias": np.int64},
+    Thresholds: {"values": np.int32},
+    Table: {"values": np.int16},
+    PerRow: {"M_W": np.int32, "M_U": np.int32, "M_I": np.int32, "shift": np.uint8},
+    FloatReadout: {"V": np.float32, "b_o": np.float32},
+    IntReadout: {"V": np.int8, "bias": np.int32},
+}
+
+
+def save(program: IntegerProgram, path: str | Path) -> None:
+    """Write the program to one file; the same program gives the same bytes."""
+    tensors: dict[str, np.ndarray] = {}
+    parts = {name: _store(name, getattr(program, name), tensors) for name in KINDS}
+    try:
+        provenance = json.loads(to_json(program.provenance))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ProgramError(f"provenance must be plain JSON to be saved: {error}") from error
+    facts = {"format": FORMAT, "schema": SCHEMA, "steps": program.steps, "parts": parts, "provenance": provenance}
+    header = {**facts, "sha256": _digest(tensors, facts)}
+    # One metadata key: the order of several is not defined, and equal programs must give equal files.
+    data = serialise(tensors, metadata={"qornn": json.dumps(header, sort_keys=True)})
+    header_bytes = int.from_bytes(data[:8], "little")
+    if header_bytes > HEADER_LIMIT or len(data) > FILE_LIMIT:
+        raise ProgramError(
+            f"a program file holds at most {FILE_LIMIT} bytes, {HEADER_LIMIT} of them provenance and names; "
+            f"this one would have {len(data)}, {header_bytes} of them provenance and names"
+        )
+    write_atomically(Path(path), data)
+
+
+def load(path: str | Path) -> IntegerProgram:
+    """The program in a file written by `save`; anything else is a ProgramError that says what it is."""
+    path = Path(path)
+    data = _read(path)
+    try:
+        header = _header(path, data)
+        tensors = parse(data)
+        facts = {key: value for key, value in header.items() if key != "sha256"}
+        if header.get("sha256") != _digest(tensors, facts):
+            raise ValueError("its contents do not match its digest")
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise ProgramError(_damaged(path, str(error))) from error
+    try:
+        return _restore(tensors, facts)
+    except (QornnError, RecursionError) as error:
+        raise ProgramError(f"{path} is not a valid program: {error}") from error
+
+
+def pack(integers: np.ndarray, bits: int) -> np.ndarray:
+    """k-bit two's complement side by side, lowest bit first, row after row, the last byte filled with zeros.
+
+    >>> pack(np.array([1, -1, -4]), 3).tolist()  # 001, 111, 100
+    [57, 1]
+    """
+    low = (integers.astype(np.int16).reshape(-1, 1) & (2**bits - 1)).astype(np.uint8)
+    return np.packbits(np.unpackbits(low, axis=1, count=bits, bitorder="little"), bitorder="little")
+
+
+def unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """The `count` integers packed by `pack`; other lengths, and other fillings of the last byte, are refused."""
+    if packed.shape != (packed_bytes(count, bits),):
+        raise ProgramError(
+            f"{count} integers of {bits} bits take {packed_bytes(count, bits)} bytes, got {packed.dtype}{packed.shape}"
+        )
+    stream = np.unpackbits(packed, bitorder="little")
+    if stream[count * bits :].any():
+        raise ProgramError("the bits that fill the last byte of packed integers must be zero")
+    low = np.packbits(stream[: count * bits].reshape(count, bits), axis=1, bitorder="little")[:, 0].astype(np.int16)
+    sign = 2 ** (bits - 1)
+    return ((low ^ sign) - sign).astype(np.int8)
+
+
+def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The part's kind and numbers; its arrays go to the tensors."""
+    kind = next((kind for kind, cls in KINDS[name].items() if type(part) is cls), None)
+    if kind is None:
+        raise ProgramError(f"{name} of type {type(part).__name__} cannot be saved")
+    arrays = ARRAYS.get(type(part), {})
+    numbers: dict[str, Any] = {"kind": kind}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if field.name == "integers":
+            numbers["shape"] = list(value.shape)
+            tensors[f"{name}.integers"] = pack(value, part.bits)
+        elif field.name in arrays:
+            if value is not None:
+                tensors[f"{name}.{field.name}"] = value
+        else:
+            numbers[field.name] = value
+    return numbers
+
+
+def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> IntegerProgram:
+    if facts.keys() != {"format", "schema", "steps", "parts", "provenance"}:
+        raise ProgramError(f"it should say format, schema, steps, parts and provenance, not {_some(facts)}")
+    parts = facts["parts"]
+    if not isinstance(parts, dict) or parts.keys() != KINDS.keys():
+        raise ProgramError(f"its parts should be {', '.join(KINDS)}, not {_some(parts)}")
+    left = dict(tensors)
+    made = {name: _restore_part(name, parts[name], left) for name in KINDS}
+    if left:
+        raise ProgramError(f"tensors that no part has: {_some(left)}")
+    return IntegerProgram(**made, steps=facts["steps"], provenance=facts["provenance"])
+
+
+def _restore_part(name: str, numbers: Any, tensors: dict[str, np.ndarray]) -> Any:
+    """The part of that kind, from its numbers and its arrays, which are taken from the tensors."""
+    kind = numbers.get("kind") if isinstance(numbers, dict) else None
+    cls = KINDS[name].get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        raise ProgramError(f"{name} is of no kind known here ({', '.join(KINDS[name])}): {_some(kind)}")
+    types = ARRAYS.get(cls, {})
+    arrays: dict[str, Any] = {}
+    for field in fields(cls):
+        key = f"{name}.{field.name}"
+        if field.name in types and key in tensors:
+            arrays[field.name] = tensors.pop(key)
+            if arrays[field.name].dtype != types[field.name]:
+                raise ProgramError(f"{key} must be {np.dtype(types[field.name])}, got {arrays[field.name].dtype}")
+        elif field.name in types and field.default is MISSING:
+            raise ProgramError(f"tensor {key} is missing")
+    given = {key: value for key, value in numbers.items() if key != "kind"}
+    wanted = {field.name for field in fields(cls)} - types.keys()
+    if "integers" in arrays:
+        arrays["integers"] = _restore_integers(name, arrays["integers"], given)
+    if given.keys() != wanted:
+        raise ProgramError(f"{name} should say {', '.join(sorted(wanted)) or 'nothing'}, not {_some(given)}")
+    return cls(**given, **arrays)
+
+
+def _restore_integers(name: str, packed: np.ndarray, numbers: dict[str, Any]) -> np.ndarray:
+    """Packed weights; `unpack` holds the shape against the bytes that are there before it makes anything."""
+    shape = numbers.pop("shape", None)
+    if not isinstance(shape, list) or len(shape) != 2:
+        raise ProgramError(f"the shape of {name} must be two numbers, got {_some(shape)}")
+    rows, columns = (check.number(f"each side of {name}", n, 1, WIDTH_LIMIT) for n in shape)
+    bits = check.number(f"bits of {name}", numbers.get("bits"), 2, 8)
+    return unpack(packed, bits, rows * columns).reshape(rows, columns)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.exists():
+            raise ProgramError(f"no program at {path}; `qornn lower` makes one of a trained run")
+        if not path.is_file():  # a folder, or a pipe that would never end
+            raise ProgramError(f"{path} is not a file; a program is one file, as `qornn lower` writes it")
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > FILE_LIMIT:
+                raise ProgramError(f"{path} is larger than any program ({FILE_LIMIT} bytes)")
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _header(path: Path, data: bytes) -> dict[str, Any]:
+    """The JSON inside, of a schema that can be read."""
+    length = int.from_bytes(data[:8], "little")
+    if data[8:9] != b"{" or length > HEADER_LIMIT:
+        raise ProgramError(f"{path} is not a program: it does not begin as a safetensors file of qornn does")
+    if length > len(data) - 8:
+        raise ProgramError(_damaged(path, f"it ends after {len(data)} bytes, inside its own header"))
+    try:
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__")
+        header = json.loads(metadata["qornn"]) if metadata and "qornn" in metadata else None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ProgramError(_damaged(path, f"its header cannot be read: {error}")) from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        if isinstance(header, dict) and "format" not in header and "schema" in header:
+            raise ProgramError(f"{path} is a training checkpoint, not a program; `qornn lower` makes one of its run")
+        raise ProgramError(f"{path} is a safetensors file, but not a program of qornn")
+    schema = header.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ProgramError(f"{path} was made by a newer qornn, schema {schema}; this one reads up to {SCHEMA}: upgrade")
+    if isinstance(schema, bool) or schema != SCHEMA or not isinstance(schema, int):
+        raise ProgramError(_damaged(path, f"schema {_some(schema)}, where a number up to {SCHEMA} should be"))
+    return header
+
+
+def _digest(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name!a}|{tensor.dtype}|{tensor.shape}|".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
+
+
+def _damaged(path: Path, reason: str) -> str:
+    return f"{path} is damaged or truncated ({reason}); copy it again, or make it again with `qornn lower`"
+
+
+def _some(value: Any) -> str:
+    """What was found, in few words: it may be anything, of any length."""
+    names = ", ".join(map(str, value)) if isinstance(value, dict) else repr(value)
+    return names if len(names) <= 80 else names[:77] + "..."

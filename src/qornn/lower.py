@@ -1,0 +1,327 @@
+"""The only bridge from torch to integers: calibrate() watches the states, lower() makes the IntegerProgram."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qornn import __version__
+from qornn.calibration import SEQUENCES, Calibration, calibrate, open_source
+from qornn.errors import SettingsError, unknown
+from qornn.integer.inputs import make_samples
+from qornn.integer.matrix import Dense, Matrix
+from qornn.integer.parts import (
+    ACTIVATION_BITS,
+    Activation,
+    Codes,
+    FloatReadout,
+    Identity,
+    IntReadout,
+    ModReLU,
+    Readout,
+    ReLU,
+    Samples,
+    State,
+)
+from qornn.integer.program import IntegerProgram, row_sums
+from qornn.integer.requant import Paper, differing, make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.rounding import round_half_away
+from qornn.integer.simulate import input_sums, step
+from qornn.model import OrthogonalRNN
+from qornn.progress import progress
+from qornn.quant import Quantizer
+from qornn.tasks import Batch, Task
+
+SCHEMES = ("paper", "per-row")
+REQUANTS = ("multiplier", "thresholds", "table")
+READOUTS = ("float", "int8")
+TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
+
+
+def lower(
+    source: Any,
+    data: Any = None,
+    *,
+    activation_bits: int = 12,
+    scheme: Literal["paper", "per-row"] = "per-row",
+    requant: Literal["multiplier", "thresholds", "table"] = "multiplier",
+    readout: Literal["float", "int8"] = "float",
+    alpha_h: str | float = "max",
+    input: Samples | None = None,
+    input_bits: int | None = None,
+    input_alpha: float | None = None,
+    calibration: Calibration | None = None,
+    sequences: int | None = SEQUENCES,
+    quiet: bool = False,
+) -> IntegerProgram:
+    """The network as integers (MATHS: paper, Fully quantized; our per-row scheme).
+
+    `alpha_h` is "max", or the percentile of |h| at which states saturate, as in 99.99. `input` says what raw samples
+    are; without it the task or the data does. The result's `provenance["lowering"]` is the report.
+    """
+    _check_choices(scheme=scheme, requant=requant, readout=readout, activation_bits=activation_bits)
+    model, task = open_source(source)
+    W, U = _matrices(model)
+    seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
+    inputs = input or _input(model, task, seen, input_bits, input_alpha)
+    if isinstance(inputs, Samples) and inputs.n_i != model.recurrence.n_i:
+        raise SettingsError(f"the network reads {model.recurrence.n_i} channels, the input part has {inputs.n_i}")
+    largest = seen.max_h if alpha_h == "max" else seen.percentile(_percent(alpha_h))
+    build = _paper if scheme == "paper" else _per_row
+    state, activation, requantized, unit, exactness = build(model, W, U, inputs, activation_bits, largest, requant)
+    program = IntegerProgram(
+        W=W,
+        U=U,
+        state=state,
+        input=inputs,
+        activation=activation,
+        requant=requantized,
+        readout=_readout(model, readout, unit),
+        steps=model.readout,
+    )
+    report = {"scheme": scheme, "alpha_h": alpha_h, **seen.report(), **exactness, **_check(program, seen, model)}
+    return program.with_provenance(**_provenance(source, task), lowering=report)
+
+
+def score(
+    program: IntegerProgram,
+    task: Task,
+    split: Literal["train", "validation", "test"] = "test",
+    *,
+    batch: int = 512,
+    quiet: bool = False,
+) -> float:
+    """The task's metric of the program over one pass of the split, by the native engine."""
+    weighted = weight = 0.0
+    parts = -(-task.size(split) // batch)
+    for part in progress(task.batches(split, batch), total=parts, what="integers", quiet=quiet):
+        y = program.readout.values(program.run(raw_input(program, part), _array(part.lengths)))
+        weighted += task.metric(torch.from_numpy(y), part) * part.weight
+        weight += part.weight
+    return weighted / weight
+
+
+def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
+    """What a device would be fed for this batch."""
+    return program.input.from_floats(part.x.cpu().numpy())
+
+
+def _matrices(model: OrthogonalRNN) -> tuple[Dense, Matrix]:
+    """The trained integers, carried and never recomputed."""
+    layer = model.recurrence
+    if layer.q_W is None or layer.q_U is None:
+        raise SettingsError("this network has full-precision weights; train it with bits=2..8, or quantize it first")
+    for name, tensor in model.named_parameters():
+        if not bool(tensor.isfinite().all()):
+            raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")
+    with torch.no_grad():
+        W, alpha_W, identity = _integers(layer.q_W, layer.W())
+        U, alpha_U, _ = _integers(layer.q_U, layer.U_raw)
+    if not alpha_W.any() or not alpha_U.any():
+        raise SettingsError(f"{'U' if alpha_W.any() else 'W'} is all zeros; was this network trained?")
+    return (
+        Dense(integers=W, bits=layer.q_W.bits, alpha=alpha_W, identity=identity),
+        Matrix(integers=U, bits=layer.q_U.bits, alpha=alpha_U),
+    )
+
+
+def _integers(quantizer: Quantizer, weights: Tensor) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Integers, scale, and whether the identity is added; another meaning of the integers is refused."""
+    integers, alpha = quantizer.to_int(weights)
+    step = integers * (alpha / 2 ** (quantizer.bits - 1))
+    used = quantizer.dequantize(integers, alpha)
+    identity = not torch.equal(step, used)
+    if identity and not (step.shape[0] == step.shape[1] and torch.equal(step + torch.eye(len(step)).to(step), used)):
+        raise SettingsError(
+            f"{type(quantizer).__name__} has no integer form: its weights are not alpha·integers/2^(k−1)"
+        )
+    rows = alpha.reshape(-1) if alpha.numel() > 1 or alpha.ndim == 2 else alpha.reshape(())
+    return integers.cpu().numpy().astype(np.int64), rows.cpu().numpy().astype(np.float64), identity
+
+
+def _input(
+    model: OrthogonalRNN, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None
+) -> Codes | Samples:
+    n_i = model.recurrence.n_i
+    if seen.batches[0].x.ndim == 2:
+        return Codes(size=n_i)
+    raw = None if task is None else task.raw_input
+    if raw is not None:
+        return make_samples(*raw, channels=n_i, bits=bits, alpha=alpha)
+    top = 2**15 - 1
+    return make_samples(-top, top, max(seen.max_x, 1e-30) / top, channels=n_i, bits=bits, alpha=alpha)
+
+
+def _paper(
+    model: OrthogonalRNN, W: Dense, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
+) -> tuple[State, Activation, Paper, float, dict[str, Any]]:
+    """λ = 1/(α_i α_U), the smallest α_h ≥ max|h| with α_W α_h = 2^m, and one factor c = α_W/2^(k−1+s)."""
+    if W.alpha.ndim or U.alpha.ndim or W.identity:
+        raise SettingsError('scheme="paper" takes one scale a matrix and no identity offset; use scheme="per-row"')
+    alpha_W, alpha_U = float(W.alpha), float(U.alpha)
+    rescaled = Fraction(largest) / (Fraction(inputs.alpha) * Fraction(alpha_U))
+    m = _log2_ceil(Fraction(alpha_W) * rescaled)
+    e = W.bits + k_a - U.bits - inputs.bits - m
+    s = max(0, -e)
+    state = State(bits=k_a, alpha=2.0**m / alpha_W)
+    c = Fraction(alpha_W) / 2 ** (W.bits - 1 + s)
+    shifts = {"shift_W": s, "shift_U": max(e, 0)}
+    if max(shifts.values()) > 30:
+        raise SettingsError(
+            f"the input and the state are 2^{e} apart, past a 32-bit accumulator; use other activation or input bits, "
+            'or scheme="per-row"'
+        )
+    if form == "multiplier":
+        requant: Paper = make_multiplier(c, **shifts)
+    else:
+        requant = (make_thresholds if form == "thresholds" else make_table)(c, state.top, **shifts)
+    wrong, values = differing(requant, c, state.top)
+    b_acc = _bias(model) / (inputs.alpha * alpha_U) * 2.0 ** (W.bits + k_a - 2 - m + s)
+    if np.abs(b_acc).max(initial=0) >= 2**31:
+        raise SettingsError(f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, past 32 bits; use fewer bits")
+    unit = inputs.alpha * alpha_U * state.step
+    exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
+    return state, _activation(model, round_half_away(b_acc)), requant, unit, exactness
+
+
+def _per_row(
+    model: OrthogonalRNN, W: Dense, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
+) -> tuple[State, Activation, Any, float, dict[str, Any]]:
+    """No λ and no power of two: two multipliers and a shift for each row."""
+    if form != "multiplier":
+        raise SettingsError(
+            f'requant={form!r} exists only in scheme="paper"; scheme="per-row" takes requant="multiplier"'
+        )
+    state = State(bits=k_a, alpha=largest)
+    c_W, c_U = _factors(W, U, inputs, state)
+    c_b = _bias(model) / state.step
+    sums = np.stack(row_sums(W, U, inputs, state), 1)
+    requant, B, errors = make_per_row(c_W, c_U, c_b, sums, identity=W.identity, top=state.top)
+    return state, _activation(model, B), requant, state.step, {"error_bound": float(errors.max())}
+
+
+def _factors(W: Dense, U: Matrix, inputs: Codes | Samples, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """c_W and c_U of every row: states a unit of either sum.  # two (n_h,) float64"""
+    rows = np.ones(W.n_h)
+    c_U = U.alpha * inputs.alpha / (state.step * 2.0 ** (U.bits + inputs.bits - 2))
+    return W.alpha / 2 ** (W.bits - 1) * rows, c_U * rows
+
+
+def _bias(model: OrthogonalRNN) -> np.ndarray:
+    modrelu = model.recurrence.modrelu
+    if modrelu is None:
+        return np.zeros(model.recurrence.n_h)
+    return modrelu.b.detach().cpu().double().numpy()
+
+
+def _activation(model: OrthogonalRNN, bias: np.ndarray) -> Activation:
+    if model.recurrence.activation == "modrelu":
+        return ModReLU(bias=bias)
+    return ReLU() if model.recurrence.activation == "relu" else Identity()
+
+
+def _readout(model: OrthogonalRNN, kind: str, unit: float) -> Readout:
+    """`unit` is the h of one unit of h_i."""
+    V, b_o = (p.detach().cpu().double().numpy() for p in (model.V, model.b_o))
+    relu = model.readout_activation == "relu"
+    if kind == "float":
+        return FloatReadout(V=V, b_o=b_o, scale=unit, relu=relu)
+    step = np.abs(V).max() / 128
+    if step == 0:
+        raise SettingsError("V is all zeros; was this network trained?")
+    bias = b_o / (unit * step)
+    if np.abs(bias).max() >= 2**31:
+        raise SettingsError(
+            f"an output's bias reaches {np.abs(bias).max():.3g} units, past 32 bits; use readout='float'"
+        )
+    return IntReadout(
+        V=round_half_away(V / step).clip(-128, 127), bias=round_half_away(bias), scale=unit * step, relu=relu
+    )
+
+
+def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> dict[str, Any]:
+    """Run the program on calibration data: how many states saturate, and how many are not those of exact factors."""
+    states = saturated = wrong = 0
+    bias = _bias(model) / program.state.step
+    for part in seen.batches:
+        raw, lengths, _ = program.accept(raw_input(program, part), _array(part.lengths), saturate=True)
+        drive = input_sums(program, raw)
+        h = np.zeros((len(raw), program.n_h), np.int64)
+        for t in range(raw.shape[1]):
+            before, h = h, step(program, h, drive[:, t])
+            running = t < lengths
+            states += int(running.sum()) * program.n_h
+            saturated += int((np.abs(h[running]) == program.state.top).sum())
+            if program.scheme == "per-row":
+                wrong += int((_exact(program, bias, before, drive[:, t])[running] != h[running]).sum())
+    found = {"states": states, "saturation": saturated / states}
+    return found | ({"differing": wrong} if program.scheme == "per-row" else {})
+
+
+def _exact(program: IntegerProgram, bias: np.ndarray, h: np.ndarray, drive: np.ndarray) -> np.ndarray:
+    """The next state with the real factors in place of their multipliers."""
+    assert isinstance(program.W, Dense)
+    c_W, c_U = _factors(program.W, program.U, program.input, program.state)
+    z = c_W * program.W.product(h) + c_U * drive + (h if program.W.identity else 0)
+    if isinstance(program.activation, ReLU):
+        return np.minimum(round_half_away(np.maximum(z, 0)), program.state.top)
+    size = round_half_away(np.maximum(np.abs(z) + bias, 0))
+    return np.sign(z).astype(np.int64) * np.minimum(size, program.state.top)
+
+
+def _provenance(source: Any, task: Task | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {"version": __version__}
+    if task is not None:
+        tables = source.recipe.tables()
+        tables["task"].pop("data_dir", None)  # where the data lay is nobody's business
+        trained = {key: source.result[key] for key in TRAINED if key in source.result}
+        facts |= {"recipe": tables, "seed": source.recipe.train.seed, "task": task.name, "trained": trained}
+    return facts
+
+
+def _check_choices(*, scheme: str, requant: str, readout: str, activation_bits: int) -> None:
+    for kind, name, choices in (
+        ("scheme", scheme, SCHEMES),
+        ("requant", requant, REQUANTS),
+        ("readout", readout, READOUTS),
+    ):
+        if name not in choices:
+            raise unknown(kind, name, choices)
+    if isinstance(activation_bits, bool) or activation_bits not in ACTIVATION_BITS:
+        low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
+        raise SettingsError(f"activation_bits must be in {low}..{high}, got {activation_bits!r}; 12 is the paper's")
+
+
+def _percent(alpha_h: str | float) -> float:
+    try:
+        return float(alpha_h)
+    except ValueError as error:
+        raise SettingsError(f'alpha_h is "max" or a percentile such as 99.99, got {alpha_h!r}') from error
+
+
+def _log2_ceil(x: Fraction) -> int:
+    """The least m with 2^m ≥ x, exactly."""
+    m = x.numerator.bit_length() - x.denominator.bit_length() - 1
+    while Fraction(2) ** m < x:
+        m += 1
+    return m
+
+
+def _array(lengths: Tensor | None) -> np.ndarray | None:
+    return None if lengths is None else lengths.cpu().numpy()
+
+
+class _CallableModule(ModuleType):
+    """`qornn.lower` is this module and, in the public surface, its function."""
+
+    def __call__(self, *args: Any, **options: Any) -> IntegerProgram:
+        return lower(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,0 +1,36 @@
+"""qornn.load: a run folder gives a run, a file an IntegerProgram."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qornn.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from qornn.integer.program import IntegerProgram
+    from qornn.train import Run
+
+
+def load(what: str | Path) -> Run | IntegerProgram:
+    """Open a trained network: `qornn.load("runs/pm5")` or `qornn.load("pm5.qornn")`."""
+    path = Path(what)
+    if path.is_dir():
+        from qornn.train.run import load as load_run
+
+        return load_run(path)
+    if not path.exists():
+        raise CheckpointError(f"there is no run folder and no program file at {path}")
+    from qornn.integer.storage import load as load_program
+
+    return load_program(path)
+
+
+def load_program(what: str | Path) -> IntegerProgram:
+    """The same, where only a program will do."""
+    from qornn.integer.program import IntegerProgram
+
+    found = load(what)
+    if not isinstance(found, IntegerProgram):
+        raise CheckpointError(f"{what} is a run, not a program; `qornn lower {what} -o FILE.qornn` makes one")
+    return found

@@ -1,0 +1,106 @@
+/* The integer network as const data, and the kernels a step calls. C99, also C++; no allocation.
+
+       acc  = sum W_i h_i and sum U_i x_i     32 bits: the program was proved not to overflow when it was built
+       h_i' = requant(activation(acc))        k_a bits
+       y    = V h_i + b_o                     float32, or 8-bit V and 32-bit sums
+
+   Right shifts of negative numbers are arithmetic on every compiler this is meant for; checked below. */
+#ifndef QORNN_H
+#define QORNN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Forced: a step must dissolve into the caller whose program is constant, or unused forms stay in flash. */
+#if defined(__GNUC__)
+#define QORNN_INLINE static inline __attribute__((always_inline))
+#else
+#define QORNN_INLINE static inline
+#endif
+
+typedef char qornn_right_shift_is_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
+
+enum { QORNN_BYTES, QORNN_PACKED };                                             /* layout */
+enum { QORNN_CODES, QORNN_SAMPLES };                                            /* input */
+enum { QORNN_RELU, QORNN_MODRELU, QORNN_IDENTITY };                             /* activation */
+enum { QORNN_MULTIPLIER, QORNN_THRESHOLDS, QORNN_TABLE, QORNN_PER_ROW };        /* requant */
+enum { QORNN_FLOAT, QORNN_INT };                                                /* readout */
+enum { QORNN_LAST, QORNN_ALL };                                                 /* steps */
+enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 };                                      /* what a step returns */
+
+/* Units a state buffer has room for, the end of it zero: whole groups of 32/f units, f the narrowest plane of k bits. */
+#define QORNN_GROUP_BYTES 4u
+#define QORNN_GROUP_PACKED(k) ((k) % 2u ? 32u : (k) == 4u ? 8u : (k) == 8u ? 4u : 16u)
+#define QORNN_UNITS(n_h, group) (((n_h) + (group) - 1u) / (group) * (group))
+
+/* Unused pointers are null. Fields come in this order so that one positional initializer serves C99 and C++. */
+typedef struct {
+    uint32_t n_i, n_h, n_o;
+    uint8_t bits_W, bits_U, bits_h, bits_x;
+    uint8_t layout, input, activation, requant, readout, steps;
+
+    /* Samples: raw is clamped to low..high; x_i is raw itself when plain, or
+       clamp(((raw - x_offset) x_multiplier + half) >> x_shift), channel by channel. */
+    uint8_t plain;
+    int16_t low, high;
+    const int32_t *x_offset;
+    const int32_t *x_multiplier;
+    const uint8_t *x_shift;
+
+    /* BYTES: int8 rows of W, each QORNN_UNITS(n_h, 4) long; U column by column, n_h entries each.
+       PACKED: the planes of W, row by row (qornn_plane.h); U as one stream of bits_U-bit fields u + 2^(bits_U-1),
+       field c n_h + j, lowest bit first, with one byte to spare after the end. */
+    const int8_t *W_bytes;
+    const uint32_t *W_planes;
+    const int8_t *U_bytes;
+    const uint8_t *U_packed;
+    uint32_t row_bytes; /* BYTES: from one row of W to the next, a multiple of 4 */
+
+    const int32_t *bias;      /* modReLU in scheme paper */
+    const int64_t *bias_wide; /* modReLU with per-row multipliers */
+
+    uint8_t shift_W, shift_U; /* scheme paper: acc = 2^shift_W sum W_i h_i + 2^shift_U sum U_i x_i */
+    uint8_t shift;            /* MULTIPLIER: (acc multiplier + half) >> shift */
+    uint32_t multiplier;
+    const int32_t *thresholds; /* 2^(bits_h-1) - 1 of them */
+    const int16_t *table;
+    uint32_t table_size;
+    const int32_t *M_W, *M_U, *M_I; /* per row; M_I only with the identity offset */
+    const uint8_t *row_shift;
+
+    uint8_t readout_relu;
+    const float *V; /* row by row */
+    const float *b_o;
+    float scale;
+    const int8_t *V_int;
+    const int32_t *b_o_int;
+} qornn_program;
+
+/* The recurrent kernels: four rows at a time, `stride` entries apart, so that they share the loads of the state. */
+
+/* sums[r] = row r . h over `units` weights of one byte, a multiple of 4. */
+void qornn_bytes(const int8_t *rows, size_t stride, size_t units, const int16_t *h, uint32_t sums[4]);
+
+/* sums[r] += 2^shift (plane of row r) . h, for planes of 1, 2, 4 and 8 bits. */
+void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
+void qornn_plane2(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
+void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
+void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
+
+/* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
+void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+                         const int16_t *h, float *y);
+
+/* y = V h + b_o, all integers. */
+void qornn_readout_int(const int8_t *V, const int32_t *b_o, size_t n_o, size_t n_h, int relu, const int16_t *h,
+                       int32_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

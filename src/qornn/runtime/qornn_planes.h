@@ -1,0 +1,51 @@
+/* Packed rows of W: which planes k bits are made of, and the product of four rows with the state.
+
+   w + 2^(k-1), unsigned, is split low bits first into planes of f = 1, 2, 4 or 8 bits, at most one of each:
+
+       k      2    3      4    5      6      7        8
+       f      2    2,1    4    4,1    4,2    4,2,1    8
+
+   A row is its planes one after another, each in whole 32-bit words of 32/f weights (qornn_plane.h). So a row
+   takes exactly k bits a weight and its padding, and
+
+       sum w h = sum over planes 2^(bits before it) (plane . h) - 2^(k-1) sum h
+
+   Partial sums of unsigned weights may pass 2^31: all of it is modulo 2^32, where the final value is exact. */
+#ifndef QORNN_PLANES_H
+#define QORNN_PLANES_H
+
+#include "qornn.h"
+
+QORNN_INLINE size_t qornn_plane_words(size_t n_h, unsigned f) { return (n_h * f + 31u) / 32u; }
+
+/* 32-bit words of a row. */
+QORNN_INLINE size_t qornn_row_words(size_t n_h, unsigned k) {
+    return (k == 8u ? qornn_plane_words(n_h, 8) : 0) + (k >= 4u && k < 8u ? qornn_plane_words(n_h, 4) : 0) +
+           (k < 8u && (k & 2u) ? qornn_plane_words(n_h, 2) : 0) + (k < 8u && (k & 1u) ? qornn_plane_words(n_h, 1) : 0);
+}
+
+/* Four rows, `stride` words apart. */
+QORNN_INLINE void qornn_packed(const uint32_t *rows, size_t stride, size_t n_h, unsigned k, const int16_t *h,
+                               uint32_t sum_h, uint32_t sums[4]) {
+    unsigned shift = 0;
+    sums[0] = sums[1] = sums[2] = sums[3] = 0u - (sum_h << (k - 1u));
+    if (k == 8u) {
+        qornn_plane8(rows, stride, qornn_plane_words(n_h, 8), h, 0, sums);
+        return;
+    }
+    if (k & 4u) {
+        qornn_plane4(rows, stride, qornn_plane_words(n_h, 4), h, 0, sums);
+        rows += qornn_plane_words(n_h, 4);
+        shift = 4;
+    }
+    if (k & 2u) {
+        qornn_plane2(rows, stride, qornn_plane_words(n_h, 2), h, shift, sums);
+        rows += qornn_plane_words(n_h, 2);
+        shift += 2;
+    }
+    if (k & 1u) {
+        qornn_plane1(rows, stride, qornn_plane_words(n_h, 1), h, shift, sums);
+    }
+}
+
+#endif

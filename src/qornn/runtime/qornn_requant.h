@@ -1,0 +1,77 @@
+/* From the two sums of a row to its next state: the activation and the four forms of the requantization. */
+#ifndef QORNN_REQUANT_H
+#define QORNN_REQUANT_H
+
+#include "qornn.h"
+
+/* min((a multiplier + 2^(shift-1)) >> shift, top) */
+QORNN_INLINE int32_t qornn_by_multiplier(uint32_t a, uint32_t multiplier, unsigned shift, int32_t top) {
+    const uint64_t v = (((uint64_t)a * multiplier >> (shift - 1)) + 1u) >> 1; /* as in qornn_next_per_row */
+    return v > (uint64_t)top ? top : (int32_t)v;
+}
+
+/* How many of the thresholds a reaches. */
+QORNN_INLINE int32_t qornn_by_thresholds(int32_t a, const int32_t *thresholds, int32_t count) {
+    int32_t low = 0;
+    while (low < count) {
+        const int32_t middle = low + (count - low) / 2;
+        if (thresholds[middle] <= a) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return low;
+}
+
+/* Scheme paper: one factor for all rows. */
+QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t sum, int32_t drive) {
+    const int32_t top = (int32_t)((1u << (p->bits_h - 1)) - 1u);
+    /* Unsigned: shifting a negative number left is undefined; the sum itself was proved to fit. */
+    const int32_t z = (int32_t)(((uint32_t)sum << p->shift_W) + ((uint32_t)drive << p->shift_U));
+    int32_t a = z;
+    if (p->activation != QORNN_RELU) {
+        a = z < 0 ? -z : z;
+        a += p->activation == QORNN_MODRELU ? p->bias[j] : 0;
+    }
+    a = a < 0 ? 0 : a;
+    int32_t v;
+    if (p->requant == QORNN_MULTIPLIER) {
+        v = qornn_by_multiplier((uint32_t)a, p->multiplier, p->shift, top);
+    } else if (p->requant == QORNN_THRESHOLDS) {
+        v = qornn_by_thresholds(a, p->thresholds, top);
+    } else {
+        v = p->table[(uint32_t)a < p->table_size ? (uint32_t)a : p->table_size - 1u];
+    }
+    return p->activation == QORNN_RELU || z > 0 ? v : z < 0 ? -v : 0;
+}
+
+/* Scheme per-row: v = M_W sum W_i h_i + M_U sum U_i x_i (+ M_I h_i[j]), below 2^62 by the program's own proof. */
+QORNN_INLINE int32_t qornn_next_per_row(const qornn_program *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
+    const int64_t top = (int64_t)((1u << (p->bits_h - 1)) - 1u);
+    const unsigned shift = p->row_shift[j];
+    int64_t z = (int64_t)p->M_W[j] * sum + (int64_t)p->M_U[j] * drive;
+    if (p->M_I) {
+        z += (int64_t)p->M_I[j] * own;
+    }
+    int64_t a = z;
+    if (p->activation != QORNN_RELU) {
+        a = z < 0 ? -z : z;
+        a += p->activation == QORNN_MODRELU ? p->bias_wide[j] : 0;
+    }
+    a = a < 0 ? 0 : a;
+    /* (a + 2^(s-1)) >> s, with one variable shift of 64 bits instead of two: they are dear on 32-bit machines. */
+    a = (int64_t)(((uint64_t)a >> (shift - 1)) + 1u) >> 1;
+    const int32_t v = (int32_t)(a > top ? top : a);
+    return p->activation == QORNN_RELU || z > 0 ? v : z < 0 ? -v : 0;
+}
+
+/* The next state of unit j, from sum W_i h_i, sum U_i x_i and its own state. */
+QORNN_INLINE int16_t qornn_next(const qornn_program *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
+    if (p->requant == QORNN_PER_ROW) {
+        return (int16_t)qornn_next_per_row(p, j, sum, drive, own);
+    }
+    return (int16_t)qornn_next_paper(p, j, sum, drive);
+}
+
+#endif

@@ -1,0 +1,95 @@
+"""From the shell to integers: lower, eval and size of a program."""
+
+import json
+import math
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def made(qornn_command, tmp_path_factory):
+    """A trained run and its program."""
+    folder = tmp_path_factory.mktemp("lowered")
+    qornn_command("train", "digits", "--bits", 4, "--set", "train.epochs=3", "--out", folder / "run")
+    figures = qornn_command("lower", folder / "run", "-o", folder / "d.qornn", "--json")
+    return folder, json.loads(figures.stdout)
+
+
+def test_lower_reports_calibration_and_exactness(made):
+    folder, figures = made
+    assert figures["sequences"] >= 1197 + 300  # training and validation, in whole batches
+    assert figures["max_h"] > 0
+    assert set(figures["percentiles"]) == {"99.0", "99.9", "99.99", "99.999"}
+    assert 0 <= figures["saturation"] < 0.01
+    assert figures["error_bound"] < 0.01
+    assert figures["accumulator_bits"] <= 32
+    assert figures["file_bytes"] == (folder / "d.qornn").stat().st_size
+
+
+def test_eval_of_a_run_gives_three_figures_side_by_side(made, qornn_command):
+    folder, lowered = made
+    plain = json.loads(qornn_command("eval", folder / "run", "--json").stdout)
+    asked = json.loads(qornn_command("eval", folder / "run", "--activation-bits", 12, "--json").stdout)
+    assert plain["value"] == plain["weights_quantized"] == asked["weights_quantized"]
+    assert asked["value"] == asked["integer"] == plain["integer"] == lowered["value"]
+    assert (plain["activation_bits"], asked["activation_bits"]) == (None, 12)
+    assert asked["float"] is not None
+
+
+def test_eval_of_a_program_repeats_what_it_recorded(made, qornn_command):
+    folder, lowered = made
+    figures = json.loads(qornn_command("eval", folder / "d.qornn", "--json").stdout)
+    assert figures["value"] == figures["recorded"] == lowered["value"]
+    assert (figures["bits"], figures["activation_bits"], figures["task"]) == (4, 12, "digits")
+
+
+def test_size_of_a_program_gives_true_bounds_and_scales(made, qornn_command):
+    folder, lowered = made
+    figures = json.loads(qornn_command("size", folder / "d.qornn", "--json").stdout)
+    n_h = figures["n_h"]
+    assert figures["paper_bytes"] == (n_h * n_h + n_h) * 4 / 8 + 4 * 10 * n_h
+    assert figures["true_bytes"] == lowered["true_bytes"]
+    assert figures["accumulator_bits"] == lowered["accumulator_bits"] <= figures["accumulator_bits_by_shape"]
+    assert figures["alpha_W_alpha_h"] == figures["alpha_W"] * figures["alpha_h"]
+    assert set(figures["operations"]) == {"full_precision", "quantized_weights", "fully_quantized"}
+    assert "alpha_W_alpha_h" in qornn_command("size", folder / "d.qornn").stdout
+
+
+def test_the_paper_s_scheme_gives_a_power_of_two(made, qornn_command):
+    folder, _ = made
+    qornn_command("lower", folder / "run", "-o", folder / "p.qornn", "--scheme", "paper", "--requant", "table")
+    figures = json.loads(qornn_command("size", folder / "p.qornn", "--json").stdout)
+    product = figures["alpha_W_alpha_h"]
+    assert product == pytest.approx(2.0 ** round(math.log2(product)), rel=1e-15)  # alpha_h is rounded to a float
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["eval", "{d}/none"], "no run folder and no program file"),
+        (["eval", "{d}/d.qornn", "--bits", "4"], "finished program"),
+        (["size", "{d}/d.qornn", "--bits", "4"], "finished program"),
+        (["size", "{d}/run/recipe.toml"], "recipe.toml"),
+        (["eval", "{d}/run/model.safetensors"], "model.safetensors"),
+        (["lower", "{d}/run", "-o", "{d}/x.qornn", "--activation-bits", "20"], "4..16"),
+        (["lower", "{d}/none", "-o", "{d}/x.qornn"], "not a run folder"),
+        (["lower", "{d}/run", "-o", "{d}/x.qornn", "--scheme", "papers"], "Did you mean"),
+    ],
+)
+def test_bad_input_gets_one_paragraph_and_leaves_no_file(made, words, message, qornn_command):
+    folder, _ = made
+    done = qornn_command(*(w.format(d=folder) for w in words), check=False)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "x.qornn").exists()
+
+
+def test_post_training_quantization_reaches_integers(tmp_path, qornn_command):
+    qornn_command("train", "digits", "--bits", "fp", "--set", "train.epochs=1", "--out", tmp_path / "run")
+    done = qornn_command("eval", tmp_path / "run", "--activation-bits", 12, check=False)
+    assert "add --bits" in done.stderr
+    figures = json.loads(qornn_command("eval", tmp_path / "run", "--bits", 8, "--json").stdout)
+    assert figures["integer"] is not None
+    qornn_command("lower", tmp_path / "run", "--bits", 8, "-o", tmp_path / "p.qornn")
+    assert json.loads(qornn_command("size", tmp_path / "p.qornn", "--json").stdout)["bits"] == 8

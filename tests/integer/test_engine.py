@@ -1,0 +1,250 @@
+"""The C engine equals `simulate` bit for bit: every kernel, layout and kind of program."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qornn.errors import SettingsError
+from qornn.integer import engine, layout
+from qornn.integer.matrix import Dense, Matrix
+from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
+from qornn.integer.program import IntegerProgram, row_sums
+from qornn.integer.requant import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.simulate import SaturationWarning, simulate
+
+SIZES = (1, 2, 3, 5, 17, 64, 65, 170)
+REQUANTS = ("multiplier", "thresholds", "table", "per-row")
+native = pytest.mark.skipif(engine.library() is None, reason="installed without the native integer engine")
+
+
+def build(
+    seed=0, *, n_h=17, n_i=2, n_o=3, bits=4, bits_U=None, activation_bits=12, codes=False, plain=True,
+    requant="per-row", activation="relu", identity=False, readout="float", relu=False, steps="last",
+):  # fmt: skip
+    """A random program whose states neither die nor all saturate."""
+    rng = np.random.default_rng(seed)
+    bits_U = bits_U or bits
+    alpha = 1.0 if n_h < 4 else 2.0 / np.sqrt(n_h)
+    W = Dense(integers=_matrix(rng, bits, (n_h, n_h)), bits=bits, alpha=alpha, identity=identity)
+    U = Matrix(integers=_matrix(rng, bits_U, (n_h, n_i)), bits=bits_U, alpha=1.0)
+    state = State(bits=activation_bits, alpha=1.0)
+    if codes:
+        inputs = Codes(size=n_i)
+    elif plain:
+        zero = np.zeros(n_i, np.int32)
+        inputs = Samples(bits=9, alpha=1.0, low=-256, high=255, offset=zero, multiplier=zero + 1, shift=zero)
+    else:
+        inputs = Samples(
+            bits=9, alpha=1.0, low=-(2**15), high=2**15 - 1, offset=rng.integers(-9000, 9000, n_i),
+            multiplier=rng.integers(0, 2**24, n_i), shift=rng.choice([0, 1, 25, 31], n_i),
+        )  # fmt: skip
+    sums = np.stack(row_sums(W, U, inputs, state), 1)
+    reach = state.top / max(1, np.median(sums[:, 1]))  # the input alone drives a unit to about its top
+    if requant == "per-row":
+        c_W, c_U = rng.uniform(0.5, 1.5, (2, n_h)) * np.array([[alpha / 2 ** (bits - 1)], [reach]])
+        bias = rng.uniform(-0.2, 0.2, n_h) * state.top
+        made, wide_bias, _ = make_per_row(c_W, c_U, bias, sums, identity=identity, top=state.top)
+    else:
+        c = Fraction(alpha / 2 ** (bits - 1))
+        shifts = {"shift_W": 0, "shift_U": max(0, min(6, int(np.log2(max(reach / float(c), 1)))))}
+        limit = (2**31 - 1) // 2 // max(1, int((sums[:, 0] + (sums[:, 1] << shifts["shift_U"])).max()))
+        shifts["shift_W"] = min(2, max(0, limit.bit_length() - 1))
+        c /= 2 ** shifts["shift_W"]
+        make = {"multiplier": make_multiplier, "thresholds": make_thresholds, "table": make_table}[requant]
+        made = make(c, **shifts) if requant == "multiplier" else make(c, state.top, **shifts)
+        wide_bias = rng.integers(-(2**9), 2**9, n_h)
+    kinds = {"relu": ReLU, "identity": Identity, "modrelu": lambda: ModReLU(bias=wide_bias)}
+    if readout == "float":
+        V = rng.normal(size=(n_o, n_h)).astype(np.float32)
+        out = FloatReadout(V=V, b_o=rng.normal(size=n_o).astype(np.float32), scale=0.01, relu=relu)
+    else:
+        V = rng.integers(-128, 128, (n_o, n_h))
+        out = IntReadout(V=V, bias=rng.integers(-(2**20), 2**20, n_o), scale=0.01, relu=relu)
+    return IntegerProgram(
+        W=W, U=U, state=state, input=inputs, activation=kinds[activation](), requant=made, readout=out, steps=steps
+    )
+
+
+def _matrix(rng, bits, shape):
+    top = 2 ** (bits - 1)
+    return rng.integers(-top, top, shape)
+
+
+def data(program, B=3, T=9, seed=1):
+    rng = np.random.default_rng(seed)
+    if isinstance(program.input, Codes):
+        return rng.integers(0, program.n_i, (B, T))
+    x = rng.integers(program.input.low, program.input.high + 1, (B, T, program.n_i))
+    x[rng.random(x.shape) < 0.2] = program.input.high  # the ends, where a clamp or a sign goes wrong
+    x[rng.random(x.shape) < 0.2] = program.input.low
+    return x
+
+
+def assert_equal(program, lengths=None):
+    x = data(program)
+    states, y = simulate(program, x, lengths)
+    for how in layout_kernels(program):
+        np.testing.assert_array_equal(engine.states(program, x, lengths, **how), states, err_msg=str(how))
+        got = engine.run(program, x, lengths, **how)
+        assert got.dtype == y.dtype
+        np.testing.assert_array_equal(got, y, err_msg=str(how))
+    return states
+
+
+def layout_kernels(program):
+    return [{"layout": kind, "kernel": k} for kind in ("bytes", "packed") for k in engine.available(program, kind)]
+
+
+@native
+@pytest.mark.parametrize("n_h", SIZES)
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_every_width_and_size(bits, n_h):
+    states = assert_equal(build(bits, n_h=n_h, bits=bits, bits_U=10 - bits))
+    assert states.any() or n_h < 4
+
+
+@native
+@pytest.mark.parametrize("requant", REQUANTS)
+@pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
+@pytest.mark.parametrize("n_h", [5, 65])
+def test_every_activation_and_requantization(activation, requant, n_h):
+    states = assert_equal(build(7, n_h=n_h, activation=activation, requant=requant))
+    assert (states < 0).any() == (activation != "relu")
+
+
+@native
+@pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
+@pytest.mark.parametrize("n_h", [3, 17, 64])
+def test_identity_offset(activation, n_h):
+    assert_equal(build(8, n_h=n_h, activation=activation, identity=True))
+
+
+@native
+@pytest.mark.parametrize("activation_bits", [4, 8, 16])
+def test_every_state_width(activation_bits):
+    states = assert_equal(build(9, n_h=17, activation="identity", activation_bits=activation_bits))
+    assert np.abs(states).max() == 2 ** (activation_bits - 1) - 1
+
+
+@native
+@pytest.mark.parametrize("bits_U", range(2, 9))
+@pytest.mark.parametrize("kind", [{"codes": True}, {"plain": False}, {"plain": True}])
+def test_every_input(kind, bits_U):
+    assert_equal(build(bits_U, n_i=5, n_h=19, bits_U=bits_U, **kind))
+
+
+@native
+@pytest.mark.parametrize("steps", ["last", "all"])
+@pytest.mark.parametrize("readout", ["float", "int"])
+@pytest.mark.parametrize("relu", [False, True])
+def test_readouts_and_lengths(readout, relu, steps):
+    program = build(11, n_h=21, n_o=11, activation="identity", readout=readout, relu=relu, steps=steps)
+    assert_equal(program)
+    assert_equal(program, lengths=[1, 9, 4])
+
+
+@native
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n_h=st.integers(1, 70),
+    n_i=st.integers(1, 4),
+    bits=st.integers(2, 8),
+    bits_U=st.integers(2, 8),
+    activation_bits=st.integers(4, 12),
+    codes=st.booleans(),
+    plain=st.booleans(),
+    requant=st.sampled_from(REQUANTS),
+    activation=st.sampled_from(["relu", "modrelu", "identity"]),
+    readout=st.sampled_from(["float", "int"]),
+    relu=st.booleans(),
+    steps=st.sampled_from(["last", "all"]),
+)
+def test_any_program(**kind):
+    assert_equal(build(**kind))
+
+
+@native
+@pytest.mark.parametrize("codes", [False, True])
+@pytest.mark.parametrize("steps", ["last", "all"])
+def test_session_goes_step_by_step_as_a_run_does(codes, steps):
+    program = build(12, codes=codes, steps=steps)
+    x = data(program, B=1)
+    states, _ = simulate(program, x)
+    session = program.session()
+    for _ in range(2):  # twice: reset gives back the zero state
+        for t in range(x.shape[1]):
+            y = session.step(x[0, t])
+            np.testing.assert_array_equal(session.h, states[0, t])
+            np.testing.assert_array_equal(y, program.readout.outputs(states[0, t]))
+        session.reset()
+        assert not session.h.any()
+
+
+def test_without_the_library_the_law_itself_runs(monkeypatch):
+    monkeypatch.setattr(engine, "library", lambda: None)
+    program = build(13)
+    x = data(program)
+    states, y = simulate(program, x)
+    assert engine.in_use() == engine.in_use(program) == "numpy"
+    np.testing.assert_array_equal(program.run(x), y)
+    np.testing.assert_array_equal(engine.states(program, x), states)
+    session = program.session()
+    for t in range(x.shape[1]):
+        last = session.step(x[0, t])
+    np.testing.assert_array_equal(last, y[0])
+
+
+@native
+def test_threads_share_the_batch():
+    program = build(14, n_h=33)
+    x = data(program, B=7)
+    for threads in (1, 2, 3, 20):
+        np.testing.assert_array_equal(program.run(x, threads=threads), simulate(program, x)[1])
+    with pytest.raises(SettingsError, match="threads"):
+        program.run(x, threads=0)
+
+
+@native
+def test_inputs_out_of_range_are_refused_or_clipped_and_counted():
+    program = build(15)
+    x = data(program)
+    x[0, 0, 0] = 300
+    with pytest.raises(SettingsError, match="saturate=True"):
+        program.run(x)
+    with pytest.raises(SettingsError, match="saturate=True"):
+        program.session().step(x[0, 0])
+    with pytest.warns(SaturationWarning, match="1 of 54"):
+        got = program.run(x, saturate=True)
+    np.testing.assert_array_equal(got, simulate(program, x.clip(-256, 255))[1])
+    with pytest.raises(SettingsError, match="codes must lie"):
+        build(16, codes=True).session().step(2)
+
+
+@native
+def test_the_portable_kernel_is_always_there_and_named():
+    assert engine.in_use().startswith("native (")
+    for kind in ("bytes", "packed"):
+        assert "portable" in engine.available(build(17), kind)
+    with pytest.raises(SettingsError, match="avx2"):
+        engine.run(build(17), data(build(17)), kernel="avx")
+
+
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_planes_take_k_bits_a_weight_and_give_them_back(bits):
+    W = _matrix(np.random.default_rng(bits), bits, (5, 45))
+    packed = layout.pack_rows(W, bits)
+    assert packed.shape == (5, layout.row_words(45, bits))
+    back, start, shift = np.zeros((5, 45), np.int64), 0, 0
+    for f in layout.PLANES[bits]:
+        for j in range(45):  # weight j by its definition: word, half and field
+            word, place = divmod(j, 32 // f)
+            u = packed[:, start + word] >> np.uint32(f * (place // 2) + 16 * (place % 2))
+            back[:, j] += (u.astype(np.int64) & (2**f - 1)) << shift
+        start += layout.plane_words(45, f)
+        shift += f
+    np.testing.assert_array_equal(back - 2 ** (bits - 1), W)
+    assert 32 * layout.row_words(64, bits) == 64 * bits

@@ -1,0 +1,561 @@
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import paper, per_row, programs, random_input, random_net, random_readout, same
+
+from qornn.errors import ProgramError, WriteError
+from qornn.integer.parts import FloatReadout, Samples
+from qornn.integer.simulate import simulate
+from qornn.integer.size import size
+from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, pack, save, unpack
+from qornn.train.checkpoint import Checkpoint
+from qornn.train.checkpoint import save as save_checkpoint
+
+in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def bases():
+    """Small programs that have, among them, every kind of part."""
+    shape = {"n_i": 2, "n_h": 3, "n_o": 2, "k_a": 5, "e": 1, "m": 0, "alphas": (0.7, 1.3, 1.0)}
+    modrelu = random_net(1, k=3, k_U=5, activation="modrelu", codes=False, **shape)
+    relu = random_net(2, k=4, k_U=2, activation="relu", codes=True, **shape)
+    rng = np.random.default_rng(3)
+    normalised, _ = per_row(modrelu, identity=True, steps="all")
+    samples = replace(normalised.input, offset=[5, -5], multiplier=[3, 1], shift=[2, 0], scale=0.1)
+    return [
+        paper(modrelu, "thresholds").with_provenance(seed=3, recipe={"task": "copy", "lr": 0.1}),
+        paper(relu, "table", random_readout(rng, 3, relu=True)),
+        paper(replace(relu, activation="identity"), "multiplier"),
+        replace(normalised, input=samples, W=replace(normalised.W, alpha=[0.1, 0.2, 0.3])),
+    ]
+
+
+def split(data):
+    """The outer header, the JSON inside, and the tensors."""
+    length = struct.unpack("<Q", data[:8])[0]
+    outer = json.loads(data[8 : 8 + length])
+    return outer, json.loads(outer["__metadata__"]["qornn"]), safetensors.numpy.load(data)
+
+
+def sealed(facts, tensors):
+    """A file of these contents with the digest they ought to have, written here and not by storage.py."""
+    facts = {key: value for key, value in facts.items() if key != "sha256"}
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
+    header = json.dumps({**facts, "sha256": digest.hexdigest()}, sort_keys=True)
+    return safetensors.numpy.save(tensors, metadata={"qornn": header})
+
+
+@settings(in_one_folder, max_examples=150)
+@given(programs(), st.integers(0, 99))
+def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):
+    path = tmp_path / "net.qornn"
+    program.save(path)
+    again = load(path)
+    assert same(program, again)
+    x = random_input(program, seed)
+    for ours, theirs in zip(simulate(program, x), simulate(again, x), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.tolist() == theirs.tolist()
+    data = path.read_bytes()
+    save(again, str(path))
+    assert path.read_bytes() == data  # and the same program gives the same bytes
+    assert safetensors.numpy.load(data)["W.integers"].nbytes == program.W.stored_bytes
+
+
+def test_equality_in_these_tests_sees_every_field():
+    base = bases()[3]
+    for part, change in [
+        ("W", {"alpha": [0.1, 0.2, 0.4]}),
+        ("U", {"integers": -1 - base.U.integers}),
+        ("state", {"alpha": 9.0}),
+        ("input", {"scale": None}),
+        ("requant", {"M_U": base.requant.M_U // 2}),
+        ("readout", {"relu": True}),
+    ]:
+        assert not same(base, replace(base, **{part: replace(getattr(base, part), **change)}))
+    assert not same(base, replace(base, steps="last"))
+    assert not same(base, base.with_provenance(a=1))
+
+
+@pytest.mark.parametrize("bits", range(2, 9))
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40))
+def test_packing_is_a_stream_of_bits_and_is_undone(bits, seed, count):
+    integers = np.random.default_rng(seed).integers(-(2 ** (bits - 1)), 2 ** (bits - 1), count).astype(np.int8)
+    packed = pack(integers, bits)
+    stream = sum((int(v) & (2**bits - 1)) << (i * bits) for i, v in enumerate(integers))  # one long number
+    assert packed.tobytes() == stream.to_bytes(-(-count * bits // 8), "little")
+    got = unpack(packed, bits, count)
+    assert got.dtype == np.int8
+    assert got.tolist() == integers.tolist()
+
+
+@pytest.mark.parametrize(
+    ("n_i", "n_h", "n_o", "k", "codes"),
+    [(1, 170, 10, 4, False), (10, 256, 9, 5, True), (1, 170, 10, 8, False)],  # Table "Model sizes": 20.8, 50.6, 35.0 kB
+)
+def test_the_file_is_about_the_papers_size(tmp_path, n_i, n_h, n_o, k, codes):
+    shape = {"n_i": n_i, "n_h": n_h, "n_o": n_o, "k": k, "k_U": k, "k_a": 12}
+    net = random_net(0, e=4, m=0, alphas=(0.5, 0.5, 1.0), activation="relu", codes=codes, **shape)
+    path = tmp_path / "net.qornn"
+    paper(net, "multiplier").save(path)
+    want = size(n_i, n_h, n_o, bits=k).paper_bytes
+    # b_o, two alphas, an input's normalisation and the rounding to bytes; the header is JSON of about 1.5 kB.
+    assert want < path.stat().st_size < want + 2048
+    per_row(net)[0].save(path)
+    assert want < path.stat().st_size < want + 2048 + 9 * n_h  # two multipliers and a shift a row
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """(program, bytes) of each base program, and a folder."""
+    folder = tmp_path_factory.mktemp("programs")
+    pairs = []
+    for program in bases():
+        save(program, folder / "base.qornn")
+        pairs.append((program, (folder / "base.qornn").read_bytes()))
+    return pairs, folder
+
+
+def mutate(data, rng):
+    """Flip, overwrite, truncate, insert, delete, swap or repeat."""
+    data, at = bytearray(data), int(rng.integers(len(data)))
+    header = 8 + struct.unpack("<Q", data[:8])[0]
+    if rng.random() < 0.3:
+        at = int(rng.integers(header, len(data)))  # the tensors are small beside the header
+    length = int(rng.integers(1, 9))
+    kind = rng.integers(8)
+    if kind == 0:
+        data[at] ^= 1 << int(rng.integers(8))
+    elif kind == 1:
+        data[at : at + length] = rng.bytes(len(data[at : at + length]))
+    elif kind == 2:
+        del data[at:]
+    elif kind == 3:
+        data[at:at] = rng.bytes(length)
+    elif kind == 4:
+        del data[at : at + length]
+    elif kind == 5:
+        other = int(rng.integers(len(data)))
+        data[at], data[other] = data[other], data[at]
+    elif kind == 6:
+        data[at] = rng.choice(list(b'0123456789-.eE"{}[],: \x00\xff'))
+    else:
+        data[rng.integers(8)] = rng.integers(256)  # the length of the header
+    return bytes(data)
+
+
+def load_or_reason(path):
+    """The program, or what ProgramError says; any other exception is a failure."""
+    try:
+        return load(path)
+    except ProgramError as error:
+        return str(error)
+
+
+def test_a_mutated_file_is_an_error_or_an_equal_program(saved):
+    pairs, folder = saved
+    rng, path, equal = np.random.default_rng(0), folder / "mutated.qornn", 0
+    for i in range(1200):
+        program, data = pairs[i % len(pairs)]
+        mutated = mutate(data, rng)
+        path.write_bytes(mutated)
+        got = load_or_reason(path)
+        if isinstance(got, str):
+            assert str(path) in got
+            assert mutated != data
+        else:
+            assert same(got, program)
+            equal += 1
+    assert equal < 120  # what changes nothing is rare: a byte swapped with its like, a space
+
+
+def test_every_flipped_bit_of_the_tensors_is_an_error(saved):
+    pairs, folder = saved
+    _, data = pairs[1]
+    path, header = folder / "flipped.qornn", 8 + struct.unpack("<Q", data[:8])[0]
+    for at in range(header, len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << (at % 8)
+        path.write_bytes(flipped)
+        with pytest.raises(ProgramError, match="do not match its digest"):
+            load(path)
+
+
+def test_every_truncation_is_an_error(saved):
+    pairs, folder = saved
+    _, data = pairs[1]
+    path = folder / "short.qornn"
+    for end in range(0, len(data), 3):
+        path.write_bytes(data[:end])
+        with pytest.raises(ProgramError, match="damaged or truncated" if end > 8 else "is not a program"):
+            load(path)
+
+
+def junk(rng):
+    """What a hostile writer puts in place of a value."""
+    values = [None, True, 0, -1, 1, 2, 7, 9, 2**31, 2**63, 10**400, -0.5, 0.5, 1e308, 1e-320, "", "dense", "last"]
+    values += [
+        [],
+        [1],
+        [2, 2],
+        [3, 3.0],
+        [10**9, 10**9],
+        [-3, -3],
+        {},
+        {"kind": "dense"},
+        {"kind": []},
+        [[[]]],
+        "x" * 999,
+    ]
+    return values[rng.integers(len(values))]
+
+
+def tamper(value, rng):
+    """One leaf, or one whole branch, replaced, removed or added."""
+    if not isinstance(value, dict) or not value or rng.random() < 0.1:
+        return junk(rng)
+    value = dict(value)
+    key = sorted(value)[rng.integers(len(value))]
+    if (what := rng.random()) < 0.1:
+        del value[key]
+    elif what < 0.2:
+        value[f"{key}x"] = junk(rng)
+    else:
+        value[key] = tamper(value[key], rng)
+    return value
+
+
+def tamper_tensors(tensors, rng):
+    tensors = dict(tensors)
+    name = sorted(tensors)[rng.integers(len(tensors))]
+    tensor, what = tensors[name], rng.integers(6)
+    if what == 0:
+        del tensors[name]
+    elif what == 1:
+        tensors[f"{name}x"] = tensor
+    elif what == 2:
+        tensors[name] = np.append(tensor, tensor.ravel()[:1])
+    elif what == 3:
+        tensors[name] = tensor.astype(rng.choice(["int8", "uint8", "int16", "int64", "float32", "float64", "bool"]))
+    elif what == 4:
+        tensors[name] = tensor.reshape(-1)[: rng.integers(tensor.size + 1)].copy()
+    else:
+        random = np.frombuffer(rng.bytes(tensor.nbytes), tensor.dtype).reshape(tensor.shape)
+        tensors[name] = np.where(rng.random(tensor.shape) < 0.5, random, tensor)
+    return tensors
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the casts made here
+def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(saved):
+    pairs, folder = saved
+    rng, path, accepted = np.random.default_rng(1), folder / "hostile.qornn", 0
+    for i in range(1000):
+        _, facts, tensors = split(pairs[i % len(pairs)][1])
+        if i % 2:
+            facts = {**facts, "parts": tamper(facts["parts"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
+        else:
+            tensors = tamper_tensors(tensors, rng)
+        if not isinstance(facts, dict):
+            continue
+        path.write_bytes(sealed(facts, tensors))
+        got = load_or_reason(path)
+        if isinstance(got, str):
+            assert len(got) < 5000
+        else:
+            accepted += 1
+            assert got.accumulator_bound < 2**31
+            if not isinstance(got.readout, FloatReadout):
+                simulate(got, random_input(got, i))
+    assert 20 < accepted < 500  # other weights and scales are other programs
+
+
+def edit(saved, which, change):
+    """The path of a file with the right digest whose facts and tensors were changed in place."""
+    pairs, folder = saved
+    _, facts, tensors = split(pairs[which][1])
+    change(facts, tensors)
+    path = folder / "edited.qornn"
+    path.write_bytes(sealed(facts, tensors))
+    return path
+
+
+def put(*keys, value):
+    def change(facts, tensors):
+        for key in keys[:-1]:
+            facts = facts[key]
+        facts[keys[-1]] = value
+
+    return change
+
+
+def put_tensor(name, make):
+    def change(facts, tensors):
+        tensors[name] = make(tensors.get(name))
+
+    return change
+
+
+def test_the_digest_is_the_one_stated(saved):
+    """`sealed` computes it on its own; were it another, every test of a resealed file would test nothing."""
+    for which, (program, _) in enumerate(saved[0]):
+        assert same(load(edit(saved, which, lambda facts, tensors: None)), program)
+
+
+def filled(packed):
+    return packed | np.array([0] * (len(packed) - 1) + [0x80], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("schema", value=2), "was made by a newer qornn, schema 2; this one reads up to 1: upgrade"),
+        (put("schema", value=0), "schema 0, where a number up to 1 should be"),
+        (put("schema", value="1"), "schema '1', where a number"),
+        (put("schema", value=True), "schema True, where a number"),
+        (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),
+        (put("more", value=1), "should say format, schema, steps, parts and provenance"),
+        (put("steps", value="first"), "steps read out are 'last' or 'all'"),
+        (put("provenance", value=[]), "provenance cannot be a list"),
+        (put("parts", value=[]), "its parts should be W, U, state"),
+        (put("parts", "W", value=None), r"W is of no kind known here \(dense\): None"),
+        (put("parts", "W", "kind", value="hadamard"), r"W is of no kind known here \(dense\): 'hadamard'"),
+        (put("parts", "W", "kind", value=["dense"]), "W is of no kind known here"),
+        (put("parts", "W", "shape", value=[3]), "the shape of W must be two numbers"),
+        (
+            put("parts", "W", "shape", value=[2**30, 2**30]),
+            "integers of 3 bits take 432345564227567616 bytes, got uint8",
+        ),
+        (put("parts", "W", "shape", value=[10**40, 3]), "each side of W must be a whole number"),
+        (put("parts", "W", "shape", value=[1, 9]), r"W must be square, got shape \(1, 9\)"),
+        (put("parts", "W", "bits", value=9), "bits of W must be a whole number"),
+        (put("parts", "W", "bits", value=4), "9 integers of 4 bits take 5 bytes, got uint8"),
+        (put("parts", "W", "bits", value=3.0), "bits of W must be a whole number"),
+        (put("parts", "W", "identity", value=0), "the identity of W is yes or no"),
+        (put("parts", "W", "colour", value="red"), "W should say bits, identity, not bits, colour, identity"),
+        (put("parts", "state", "bits", value=6), "6-bit states take 31 thresholds, got 15"),
+        (put("parts", "state", "alpha", value="1"), "alpha_h must be positive and finite"),
+        (put("parts", "readout", "scale", value=1e300), "readout scale .as float32. must be positive"),
+        (put("parts", "input", "low", value=None), "input low must be a whole number"),
+        (put("parts", "requant", "shift_U", value=30), "past the 32-bit accumulator"),
+        (put_tensor("W.integers", filled), "the bits that fill the last byte of packed integers must be zero"),
+        (put_tensor("W.integers", lambda t: t[:-1]), "9 integers of 3 bits take 4 bytes, got uint8"),
+        (put_tensor("W.integers", lambda t: t.reshape(2, 2)), r"take 4 bytes, got uint8\(2, 2\)"),
+        (put_tensor("W.integers", lambda t: t.view(np.int8)), "W.integers must be uint8, got int8"),
+        (put_tensor("W.alpha", lambda t: np.array(-t)), "alpha of W must be positive"),
+        (put_tensor("W.alpha", lambda t: t.astype(np.float32)), "W.alpha must be float64, got float32"),
+        (put_tensor("readout.V", lambda t: t * np.float32(np.nan)), "V must be finite"),
+        (put_tensor("readout.W", lambda t: np.zeros(3)), "tensors that no part has: readout.W"),
+        (put_tensor("requant.values", lambda t: t[::-1].copy()), "thresholds must not decrease"),
+        (put_tensor("requant.M_I", lambda t: np.ones(3, np.int32)), "tensors that no part has: requant.M_I"),
+        (lambda facts, tensors: tensors.pop("activation.bias"), "tensor activation.bias is missing"),
+        (lambda facts, tensors: tensors.pop("U.integers"), "tensor U.integers is missing"),
+    ],
+)
+def test_what_is_wrong_is_said(saved, change, message):
+    with pytest.raises(ProgramError, match=message) as caught:
+        load(edit(saved, 0, change))
+    assert "edited.qornn" in str(caught.value)
+
+
+def test_a_missing_M_I_is_missed(saved):
+    path = edit(saved, 3, lambda facts, tensors: tensors.pop("requant.M_I"))
+    with pytest.raises(ProgramError, match="the identity offset needs the multipliers M_I"):
+        load(path)
+
+
+def test_hostile_shapes_make_nothing_large(saved):
+    """A shape of 2^60 weights is held against four bytes before anything is made of it."""
+    import tracemalloc
+
+    path = edit(saved, 0, put("parts", "U", "shape", value=[2**30, 2**30]))
+    tracemalloc.start()
+    with pytest.raises(ProgramError, match="bytes, got uint8"):
+        load(path)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+
+
+def outer_header(text, data=b""):
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def with_metadata(metadata):
+    return outer_header(json.dumps({"__metadata__": metadata}).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is not a program"),
+        (b"short", "is not a program"),
+        (b"PK\x03\x04 a zip file, or a pickle of torch", "is not a program"),
+        (b"\x80\x04\x95" + b"\x00" * 40, "is not a program"),
+        (struct.pack("<Q", 2**63) + b"{" + b" " * 99, "is not a program"),
+        (struct.pack("<Q", HEADER_LIMIT + 1) + b"{}" + b" " * (HEADER_LIMIT + 99), "is not a program"),
+        (struct.pack("<Q", 500) + b"{}", "damaged or truncated .it ends after 10 bytes, inside its own header"),
+        (outer_header(b"{not json"), "damaged or truncated .its header cannot be read"),
+        (outer_header(b'{"a": \xff\xfe}'), "its header cannot be read"),
+        (outer_header(b"{}"), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"format": "pt"}), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"qornn": "[]"}), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"qornn": "not json"}), "its header cannot be read"),
+        (with_metadata({"qornn": "[" * 100_000}), "its header cannot be read"),
+        (with_metadata({"qornn": "1" * 10_000}), "its header cannot be read"),
+        (with_metadata({"qornn": {"schema": 1}}), "its header cannot be read"),
+        (with_metadata(["qornn"]), "its header cannot be read"),
+        (with_metadata("qornn"), "its header cannot be read"),
+        (with_metadata(3), "its header cannot be read"),
+        (with_metadata({"qornn": '{"format": "qornn-program", "schema": 1}'}), "do not match its digest"),
+    ],
+)
+def test_what_is_no_program_is_refused_in_words(tmp_path, data, message):
+    path = tmp_path / "net.qornn"
+    path.write_bytes(data)
+    with pytest.raises(ProgramError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def deep_file(data, depth, *keys):
+    """The file with a value nested that deep, and the digest it ought to have."""
+    length, deep = struct.unpack("<Q", data[:8])[0], "[" * depth + "]" * depth
+    outer, facts, tensors = split(data)
+    put(*keys, value="@")(facts, tensors)
+    del facts["sha256"]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).replace('"@"', deep).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
+    inside = json.dumps({**facts, "sha256": digest.hexdigest()}).replace('"@"', deep)
+    return outer_header(json.dumps({**outer, "__metadata__": {"qornn": inside}}).encode(), data[8 + length :])
+
+
+@pytest.mark.parametrize("keys", [("provenance", "a"), ("parts", "state", "alpha"), ("parts", "W", "kind")])
+def test_deep_nesting_is_an_error_or_a_provenance_like_any_other(saved, keys):
+    """Reading may still work at a depth where writing, for the digest or for the message, does not."""
+    pairs, folder = saved
+    path, outcomes = folder / "deep.qornn", set()
+    for depth in [3, 300, *range(880, 1000), 5000]:
+        path.write_bytes(deep_file(pairs[2][1], depth, *keys))
+        got = load_or_reason(path)
+        outcomes.add(got.partition(" is ")[2].partition(" (")[0][:20] if isinstance(got, str) else "loaded")
+    assert outcomes == {"damaged or truncated", "loaded" if keys[0] == "provenance" else "not a valid program:"}
+
+
+def test_tensors_that_lie_about_where_they_are(saved):
+    pairs, folder = saved
+    _, data = pairs[0]
+    outer, _, _ = split(data)
+    length = struct.unpack("<Q", data[:8])[0]
+    path = folder / "lies.qornn"
+    for change in (
+        {"shape": [2**62, 2**62]},
+        {"data_offsets": [0, 2**60]},
+        {"data_offsets": [8, 0]},
+        {"data_offsets": [-1, 4]},
+        {"dtype": "BF16"},
+        {"dtype": "F8_E4M3"},
+        {"dtype": "PICKLE"},
+        {"shape": "4"},
+    ):
+        header = {**outer, "W.integers": {**outer["W.integers"], **change}}
+        path.write_bytes(outer_header(json.dumps(header).encode(), data[8 + length :]))
+        with pytest.raises(ProgramError, match="damaged or truncated"):
+            load(path)
+
+
+def test_paths_that_hold_no_file(tmp_path):
+    with pytest.raises(ProgramError, match=r"no program at .*nothing\.qornn; `qornn lower` makes one"):
+        load(tmp_path / "nothing.qornn")
+    with pytest.raises(ProgramError, match="is not a file; a program is one file"):
+        load(tmp_path)
+    with pytest.raises(ProgramError, match=r"cannot read|no program at"):
+        load("a\0b")
+    with pytest.raises(ProgramError, match=r"cannot read|no program at"):
+        load("a" * 5000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ProgramError, match="is not a file"):
+        load(tmp_path / "pipe")
+
+
+def test_a_file_larger_than_any_program_is_not_read_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("qornn.integer.storage.FILE_LIMIT", 1000)
+    (tmp_path / "large.qornn").write_bytes(b"\0" * 1001)
+    with pytest.raises(ProgramError, match="is larger than any program"):
+        load(tmp_path / "large.qornn")
+    with pytest.raises(ProgramError, match="a program file holds at most 1000 bytes"):
+        save(bases()[0], tmp_path / "net.qornn")
+    assert FILE_LIMIT > 2**29
+
+
+def test_a_training_checkpoint_is_named_as_such(tmp_path):
+    path = save_checkpoint(tmp_path, Checkpoint(7, {"W": torch.eye(2)}))
+    with pytest.raises(
+        ProgramError, match="is a training checkpoint, not a program; `qornn lower` makes one of its run"
+    ):
+        load(path)
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(WriteError, match="could not write"):
+        save(bases()[0], tmp_path / "folder")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder"]
+
+
+@pytest.mark.parametrize("bad", [object(), {1, 2}, np.float32(1), b"bytes"])
+def test_a_provenance_that_is_not_json_is_refused(tmp_path, bad):
+    with pytest.raises(ProgramError, match="provenance must be plain JSON to be saved"):
+        save(bases()[0].with_provenance(bad=bad), tmp_path / "net.qornn")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_provenance_too_long_is_refused(tmp_path):
+    with pytest.raises(ProgramError, match=r"at most .* bytes, 1048576 of them provenance and names"):
+        save(bases()[0].with_provenance(log="x" * HEADER_LIMIT), tmp_path / "net.qornn")
+
+
+def test_figures_that_json_lacks_are_null(tmp_path):
+    save(bases()[0].with_provenance(loss=float("nan"), shape=(1, 2)), tmp_path / "net.qornn")
+    assert load(tmp_path / "net.qornn").provenance["loss"] is None
+    assert load(tmp_path / "net.qornn").provenance["shape"] == [1, 2]
+
+
+def test_floats_return_exactly(tmp_path):
+    base = bases()[0]
+    awkward = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, float(np.nextafter(1, 2))]
+    for alpha in awkward:
+        save(replace(base, state=replace(base.state, alpha=alpha)), tmp_path / "net.qornn")
+        assert Fraction(load(tmp_path / "net.qornn").state.alpha) == Fraction(alpha)
+
+
+def test_every_kind_of_part_is_saved_by_these_tests():
+    from qornn.integer.storage import KINDS
+
+    seen = {(name, type(getattr(program, name))) for program in bases() for name in KINDS}
+    assert seen == {(name, cls) for name, kinds in KINDS.items() for cls in kinds.values()}
+    assert any(isinstance(program.input, Samples) and program.input.scale for program in bases())
+
+
+def test_saving_and_loading_need_no_torch(tmp_path):
+    save(bases()[0], tmp_path / "net.qornn")
+    code = "import sys; from qornn.integer.storage import load; p = load(sys.argv[1]); p.save(sys.argv[1]); "
+    code += "sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "net.qornn")], check=False).returncode == 0

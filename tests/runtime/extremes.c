@@ -1,0 +1,153 @@
+/* Random programs in arrays of exactly the documented size, fed with any sample and any code: the two layouts must agree,
+   states stay in range, padding stays zero. Built with the sanitizers, it stops at the first access out of bounds. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qornn_step.h"
+
+static uint32_t seed = 1;
+
+static uint32_t draw(void) {
+    seed ^= seed << 13;
+    seed ^= seed >> 17;
+    seed ^= seed << 5;
+    return seed;
+}
+
+static int32_t between(int32_t low, int32_t high) {
+    return (int32_t)((int64_t)low + (int64_t)(draw() % (uint32_t)((int64_t)high - low + 1)));
+}
+
+static void *room(size_t bytes) {
+    void *at = calloc(1, bytes);
+    if (!at) {
+        abort();
+    }
+    return at;
+}
+
+static void check(int holds, const char *what, const qornn_program *p) {
+    if (!holds) {
+        printf("%s: n_h=%u bits_W=%u bits_U=%u requant=%u activation=%u input=%u\n", what, (unsigned)p->n_h,
+               (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant, (unsigned)p->activation,
+               (unsigned)p->input);
+        exit(1);
+    }
+}
+
+/* w + 2^(k-1) of weight j into the planes of a row, by the definition in qornn_planes.h. */
+static void put(uint32_t *row, size_t n_h, unsigned k, size_t j, int w) {
+    static const unsigned widths[9][3] = {{0}, {0}, {2}, {2, 1}, {4}, {4, 1}, {4, 2}, {4, 2, 1}, {8}};
+    uint32_t u = (uint32_t)(w + (1 << (k - 1)));
+    for (unsigned i = 0; i < 3 && widths[k][i]; i++) {
+        const unsigned f = widths[k][i], place = (unsigned)(j % (32 / f));
+        row[j / (32 / f)] |= (u & ((1u << f) - 1u)) << (f * (place / 2) + 16u * (place % 2));
+        u >>= f;
+        row += (n_h * f + 31) / 32;
+    }
+}
+
+static void one_program(void) {
+    static const int16_t ends[6] = {INT16_MIN, INT16_MAX, 0, -1, 255, -256};
+    const uint32_t n_h = (uint32_t)between(1, 40), n_i = (uint32_t)between(1, 4), n_o = 2;
+    const unsigned k = (unsigned)between(2, 8), k_U = (unsigned)between(2, 8);
+    const size_t units_b = QORNN_UNITS(n_h, QORNN_GROUP_BYTES), units_p = QORNN_UNITS(n_h, QORNN_GROUP_PACKED(k));
+    const size_t words = qornn_row_words(n_h, k);
+    int8_t *W = (int8_t *)room(n_h * units_b), *U = (int8_t *)room(n_h * n_i), *V = (int8_t *)room(n_o * n_h);
+    uint32_t *planes = (uint32_t *)room(n_h * words * 4);
+    uint8_t *stream = (uint8_t *)room((n_h * n_i * k_U + 7) / 8 + 1), *shifts = (uint8_t *)room(n_h);
+    int32_t *M = (int32_t *)room(4 * n_h), *bias = (int32_t *)room(4 * n_h), *thresholds = (int32_t *)room(4 * 2047);
+    int64_t *bias_wide = (int64_t *)room(8 * n_h);
+    int16_t *table = (int16_t *)room(2 * 100);
+    int32_t *offset = (int32_t *)room(4 * n_i), *multiplier = (int32_t *)room(4 * n_i);
+    uint8_t *x_shift = (uint8_t *)room(n_i);
+    int32_t *b_o = (int32_t *)room(4 * n_o);
+    int32_t y[2][2];
+    for (size_t j = 0; j < n_h; j++) {
+        for (size_t i = 0; i < n_h; i++) {
+            const int w = between(-(1 << (k - 1)), (1 << (k - 1)) - 1);
+            W[j * units_b + i] = (int8_t)w;
+            put(planes + j * words, n_h, k, i, w);
+        }
+        M[j] = between(0, 1) ? INT_MAX : between(0, 1 << 28);
+        shifts[j] = (uint8_t)between(28, 40);
+        bias[j] = between(-(1 << 20), 1 << 20);
+        bias_wide[j] = (int64_t)bias[j] * (1 << 30);
+    }
+    for (size_t c = 0; c < n_i; c++) {
+        for (size_t j = 0; j < n_h; j++) {
+            const int u = between(-(1 << (k_U - 1)), (1 << (k_U - 1)) - 1);
+            U[c * n_h + j] = (int8_t)u;
+            for (size_t b = 0; b < k_U; b++) {
+                const size_t bit = (c * n_h + j) * k_U + b;
+                stream[bit / 8] = (uint8_t)(stream[bit / 8] | (((u + (1 << (k_U - 1))) >> b) & 1) << bit % 8);
+            }
+        }
+        offset[c] = between(-(1 << 30), 1 << 30);
+        multiplier[c] = between(0, 1) ? INT_MAX : between(0, 1 << 16);
+        x_shift[c] = (uint8_t)between(0, 61);
+    }
+    for (int i = 0; i < 2047; i++) {
+        thresholds[i] = i * 300;
+        table[i % 100] = (int16_t)(i % 100);
+    }
+    qornn_program p;
+    memset(&p, 0, sizeof p);
+    p.n_i = n_i, p.n_h = n_h, p.n_o = n_o;
+    p.bits_W = (uint8_t)k, p.bits_U = (uint8_t)k_U, p.bits_h = 12, p.bits_x = 9;
+    p.input = (uint8_t)between(0, 1), p.activation = (uint8_t)between(0, 2), p.requant = (uint8_t)between(0, 3);
+    p.plain = (uint8_t)between(0, 1), p.low = -256, p.high = 255;
+    p.readout = QORNN_INT, p.readout_relu = (uint8_t)between(0, 1), p.V_int = V, p.b_o_int = b_o;
+    p.x_offset = offset, p.x_multiplier = multiplier, p.x_shift = x_shift;
+    p.W_bytes = W, p.W_planes = planes, p.U_bytes = U, p.U_packed = stream, p.row_bytes = (uint32_t)units_b;
+    p.bias = bias, p.bias_wide = bias_wide, p.multiplier = 1u << 27, p.shift = 31;
+    p.thresholds = thresholds, p.table = table, p.table_size = 100;
+    p.M_W = M, p.M_U = M, p.M_I = between(0, 1) ? M : NULL, p.row_shift = shifts;
+    qornn_program q = p;
+    q.layout = QORNN_PACKED;
+
+    int16_t *hb[2], *hp[2], *x = (int16_t *)room(2 * n_i), *raw = (int16_t *)room(2 * n_i);
+    for (int i = 0; i < 2; i++) {
+        hb[i] = (int16_t *)room(2 * units_b);
+        hp[i] = (int16_t *)room(2 * units_p);
+    }
+    for (int t = 0; t < 6; t++) {
+        const int now = t & 1, then = !now;
+        if (p.input == QORNN_CODES) {
+            const int32_t bad[5] = {-1, (int32_t)n_i, INT_MAX, INT_MIN, 1 << 16};
+            check(qornn_step_code(&p, bad[draw() % 5], hb[now], hb[then]) == QORNN_BAD_CODE, "a bad code passed", &p);
+            const int32_t code = between(0, (int32_t)n_i - 1);
+            check(qornn_step_code(&p, code, hb[now], hb[then]) == QORNN_OK, "a code was refused", &p);
+            check(qornn_step_code(&q, code, hp[now], hp[then]) == QORNN_OK, "a code was refused", &p);
+        } else {
+            for (size_t c = 0; c < n_i; c++) {
+                raw[c] = between(0, 1) ? ends[draw() % 6] : (int16_t)between(INT16_MIN, INT16_MAX);
+            }
+            qornn_step(&p, raw, x, hb[now], hb[then]);
+            qornn_step(&q, raw, x, hp[now], hp[then]);
+        }
+        check(!memcmp(hb[then], hp[then], 2 * n_h), "the layouts differ", &p);
+        for (size_t j = 0; j < units_p; j++) {
+            const int limit = j < n_h ? 2047 : 0;
+            check(hp[then][j] <= limit && hp[then][j] >= -limit, "a state is out of range", &p);
+        }
+        qornn_read_int(&p, hb[then], y[0]);
+        qornn_read_int(&q, hp[then], y[1]);
+        check(!memcmp(y[0], y[1], sizeof y[0]), "the outputs differ", &p);
+    }
+    void *all[] = {W,      U,          V,       planes, stream, shifts, M,     bias,  thresholds, bias_wide, table,
+                   offset, multiplier, x_shift, b_o,    hb[0],  hb[1],  hp[0], hp[1], x,          raw};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]);
+    }
+}
+
+int main(void) {
+    for (int i = 0; i < 1500; i++) {
+        one_program();
+    }
+    puts("ok");
+    return 0;
+}

@@ -22,6 +22,7 @@ _HOMES = {
     "IntegerProgram": "qornn.integer.program",
     "QornnError": "qornn.errors",
 }
+_ROOMS = ("export",)  # called as qornn.export.c(...)
 __all__ = [
     "IntegerProgram",
     "ModReLU",
@@ -30,6 +31,7 @@ __all__ = [
     "QornnError",
     "Trainer",
     "calibrate",
+    "export",
     "load",
     "lower",
     "resume",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from qornn import export
     from qornn.errors import QornnError
     from qornn.integer.program import IntegerProgram
     from qornn.integer.simulate import simulate
@@ -50,8 +53,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"qornn.{name}")
     raise AttributeError(f"module 'qornn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, *_ROOMS])

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
-from qornn.cli import bench, lower, reproduce, resume, show, size, train
+from qornn.cli import bench, export, lower, reproduce, resume, show, size, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError
@@ -30,6 +30,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "eval": eval_.run,
     "lower": lower.run,
     "size": size.run,
+    "export": export.run,
+    "verify": verify.run,
     "bench": bench.run,
     "reproduce": reproduce.run,
 }

@@ -1,0 +1,57 @@
+"""qornn export FILE --to c|onnx -o OUT: files that run elsewhere."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qornn.cli.options import Json
+from qornn.cli.output import print_json, print_table
+from qornn.errors import SettingsError, unknown
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="A program file, as `qornn lower` writes it.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="A folder for C, a file for ONNX.")],
+    to: Annotated[str, typer.Option("--to", help="c or onnx.")] = "c",
+    name: Annotated[str | None, typer.Option(help="C: prefix of every symbol and file.")] = None,
+    layout: Annotated[str, typer.Option(help="C: weights packed at their bits, or bytes: one each.")] = "packed",
+    vector_steps: Annotated[int, typer.Option(help="C: steps of each sequence in the test vectors.")] = 64,
+    single_step: Annotated[bool, typer.Option("--single-step", help="ONNX: one step, for streams.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a program as C99 for microcontrollers, or as an ONNX model.
+
+    Example: qornn export pm5.qornn --to c -o pm5_c --name pm5
+    """
+    from qornn import export
+    from qornn.opening import load_program
+
+    if to not in export.TARGETS:
+        raise unknown("export", to, export.TARGETS)
+    if to == "c" and name is None:
+        raise SettingsError("C needs a name for its symbols; add --name, such as --name pm5")
+    if to == "c" and single_step:
+        raise SettingsError("--single-step is for ONNX; exported C always goes one step at a time")
+    if to == "onnx" and layout != "packed":
+        raise SettingsError("--layout is for C; ONNX holds weights of up to 4 bits as INT4 and wider ones as INT8")
+    program = load_program(file)
+    command = shlex.join(["qornn", *sys.argv[1:]])
+    figures: dict[str, Any] = {"to": to, "file": str(file), "out": str(out)}
+    if to == "c":
+        assert name is not None
+        export.c(program, out, name=name, layout=layout, vector_steps=vector_steps, command=command)
+        figures |= {"name": name, "layout": layout, "files": sorted(path.name for path in out.iterdir())}
+    else:
+        export.onnx(program, out, single_step=single_step, command=command)
+        figures["bytes"] = out.stat().st_size
+    if json:
+        print_json(figures)
+        return
+    print_table(str(out), ["", ""], ((k, ", ".join(v) if isinstance(v, list) else v) for k, v in figures.items()))
+    if to == "c":
+        print(f"\nNext: qornn verify {shlex.quote(str(out))} --target cortex-m4")

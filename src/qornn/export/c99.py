@@ -1,0 +1,228 @@
+"""A program as a flat folder of C99: what is tested on the host and in the emulator is what is flashed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from qornn import __version__
+from qornn.errors import SettingsError, unknown
+from qornn.export import c_folder, c_names, c_vectors
+from qornn.export.c_arrays import Constants, Layout, array, constants, initializer
+from qornn.export.c_vectors import Vectors
+from qornn.integer import layout as layouts
+from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
+from qornn.integer.program import IntegerProgram
+
+LAYOUTS: Final = ("packed", "bytes")
+STEPS_LIMIT: Final = 100_000
+
+
+def c(
+    program: IntegerProgram,
+    out: str | Path,
+    *,
+    name: str,
+    layout: Layout = "packed",
+    vector_steps: int = 64,
+    command: str | None = None,
+) -> Path:
+    """Write the folder `out`: NAME.h, NAME.c, runtime, example, test vectors, README and Makefile; returns it.
+
+    layout: weights packed at their bits, or one byte each. vector_steps: length of the sequences in the vectors.
+    command: what the files say made them.
+    """
+    out = Path(out)
+    c_names.check(name)
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
+        raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
+    c_folder.check(out, name)
+    found, vectors = constants(program, layout), c_vectors.vectors(program, vector_steps)
+    words = _words(program, found, vectors, name=name, layout=layout)
+    words["command"] = _plain(command or f"qornn.export.c(program, {str(out)!r}, name={name!r}, layout={layout!r})")
+    model = {
+        f"{name}.h": c_folder.fill("model.h", words),
+        f"{name}.c": c_folder.fill("model.c", words | {"arrays": _arrays(name, found)}),
+        f"{name}_vectors.h": c_folder.fill("vectors.h", words | {"arrays": _vector_arrays(name, vectors)}),
+        "example_main.c": c_folder.fill("example_main.c", words),
+        "Makefile": c_folder.fill("Makefile", words),
+        "README.md": c_folder.fill("README.md", words | _for_markdown(words)),
+    }
+    texts = {file: text.encode() for file, text in model.items()}
+    c_folder.write(out, texts | c_folder.runtime() | {f"{name}.qornn": _saved(program)})
+    return out
+
+
+def state_bytes(program: IntegerProgram, layout: Layout) -> int:
+    """sizeof(NAME_state): which buffer is the state, the two buffers, and room for the inputs of a step."""
+    inputs = 0 if isinstance(program.input, Codes) else 2 * program.n_i
+    size = 4 + 2 * 2 * _units(program, layout) + inputs
+    return -(-size // 4) * 4
+
+
+def _units(program: IntegerProgram, layout: Layout) -> int:
+    group = layouts.group(program.W.bits if layout == "packed" else None)
+    return -(-program.n_h // group) * group
+
+
+def _words(
+    program: IntegerProgram, found: Constants, vectors: Vectors, *, name: str, layout: Layout
+) -> dict[str, object]:
+    """What the templates are filled with."""
+    signed = not isinstance(program.activation, ReLU)
+    checksum = c_vectors.checksum(list(found.arrays.values()))
+    hashed = (f"    hash = {name}_fnv(hash, {name}_{field}, sizeof {name}_{field});" for field in found.arrays)
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "marker": c_folder.MARKER,
+        "version": __version__,
+        "facts": "\n".join(f"   {line}" for line in _facts(program, layout)),
+        "memory": "\n".join(f"     {what:<48}{size:>9}" for what, size in _memory(program, found, layout).items()),
+        "n_i": program.n_i,
+        "n_h": program.n_h,
+        "n_o": program.n_o,
+        "bits_h": program.state.bits,
+        "units": _units(program, layout),
+        "group": f"QORNN_GROUP_PACKED({program.W.bits}u)" if layout == "packed" else "QORNN_GROUP_BYTES",
+        "data_bytes": found.nbytes,
+        "ram_bytes": state_bytes(program, layout) + 4 * program.n_o,
+        "checksum": checksum,
+        "program": initializer(name, found),
+        "hash_arrays": "\n".join(hashed),
+        "probe_sign": "(seed & 1u) != 0u ? -h : h" if signed else "h",
+        "sequences": c_vectors.SEQUENCES,
+        "steps": vectors.steps,
+        "probes": c_vectors.PROBES,
+        "total": len(vectors.states),
+        "full": min(c_vectors.FULL, c_vectors.SEQUENCES * vectors.steps),
+        "seed": c_vectors.SEED,
+        "inputs_per_step": vectors.inputs.shape[1],
+        "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
+        **_input_words(program, name),
+        **_output_words(program, name),
+    }
+
+
+def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
+    words = {"quantize_h": "", "quantize_c": "", "x_field": ""}
+    if isinstance(program.input, Codes):
+        call = f"qornn_step_code(&{name}_program, code, s->h[now], s->h[now ^ 1u])"
+        comment = f"/* One step; a code outside 0..{program.n_i - 1} changes nothing and returns 1, otherwise 0. */"
+        return words | {
+            "parameter": "int32_t code",
+            "argument": "code",
+            "example_argument": "x[0]",
+            "call": call,
+            "step_comment": comment,
+        }
+    low, high = program.input.low, program.input.high
+    if program.input.scale is not None:
+        facts = {"name": name, "NAME": name.upper(), "scale": repr(program.input.scale), "low": low, "high": high}
+        words |= {"quantize_h": c_folder.fill("quantize.h", facts), "quantize_c": c_folder.fill("quantize.c", facts)}
+    return words | {
+        "x_field": f"    int16_t x[{name.upper()}_N_I];\n",
+        "parameter": "const int16_t *x",
+        "argument": "x",
+        "example_argument": "x",
+        "call": f"qornn_step(&{name}_program, x, s->x, s->h[now], s->h[now ^ 1u])",
+        "step_comment": f"/* One step of {name.upper()}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
+    }
+
+
+def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
+    floats = isinstance(program.readout, FloatReadout)
+    y_type = "float" if floats else "int32_t"
+    facts = {"name": name, "NAME": name.upper(), "y_type": y_type}
+    several = program.n_o > 1
+    return {
+        "y_type": y_type,
+        "readout": "qornn_read_float" if floats else "qornn_read_int",
+        "units_of_y": "" if floats else f"; times {program.readout.scale!r} they are in the network's own units",
+        "float_note": "" if floats else ", no float",
+        "classify_h": c_folder.fill("classify.h", facts) if several else "",
+        "classify_c": c_folder.fill("classify.c", facts) if several else "",
+    }
+
+
+def _facts(program: IntegerProgram, layout: Layout) -> list[str]:
+    inputs = "codes" if isinstance(program.input, Codes) else "channels"
+    metric = program.provenance.get("metric")
+    lines = [
+        f"{program.n_i} {inputs}, {program.n_h} units, {program.n_o} outputs; weights of {program.W.bits} bits"
+        f" ({layout}), states of {program.state.bits} bits",
+        f"read out {'at the end of a sequence' if program.steps == 'last' else 'at every step'}",
+    ]
+    if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
+        task = program.provenance.get("task")
+        where = f"task {task}: " if isinstance(task, str) else ""
+        lines.append(_plain(f"{where}{metric['name']} {metric['value']} on the test set, as these integers"))
+    else:
+        lines.append("never measured on a task")
+    return lines
+
+
+def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[str, int]:
+    """The memory table, whatever is known before compiling."""
+
+    def of(*fields: str) -> int:
+        return sum(found.arrays[field].nbytes for field in fields if field in found.arrays)
+
+    W, U = of("W_planes", "W_bytes"), of("U_packed", "U_bytes")
+    readout = of("V", "b_o", "V_int", "b_o_int")
+    recurrent = program.n_h**2
+    driven = program.n_h * program.n_i if isinstance(program.input, Samples) else 0
+    return {
+        "flash: W": W,
+        "flash: U": U,
+        "flash: requantization, biases, normalisation": found.nbytes - W - U - readout,
+        "flash: readout": readout,
+        "flash: all constants": found.nbytes,
+        "RAM: state": state_bytes(program, layout),
+        "RAM: outputs": 4 * program.n_o,
+        "multiply-accumulates a step": recurrent + driven,
+        "multiply-accumulates a readout": program.n_h * program.n_o,
+    }
+
+
+def _for_markdown(words: dict[str, object]) -> dict[str, str]:
+    """The same facts, as Markdown lays them out."""
+    rows = (line.rsplit(maxsplit=1) for line in str(words["memory"]).splitlines())
+    facts = "\n".join(f"- {line.strip()}" for line in str(words["facts"]).splitlines())
+    return {"memory": "\n".join(f"| {what.strip()} | {size} |" for what, size in rows), "facts": facts}
+
+
+def _arrays(name: str, found: Constants) -> str:
+    return "\n".join(array(f"{name}_{field}", values) for field, values in found.arrays.items())
+
+
+def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
+    ends = (np.arange(c_vectors.SEQUENCES) + 1) * vectors.steps - 1
+    return {
+        "inputs": vectors.inputs,
+        "state_hashes": c_vectors.hashes(vectors.states),
+        "output_hashes": c_vectors.hashes(vectors.outputs),
+        "states": vectors.states[: min(c_vectors.FULL, c_vectors.SEQUENCES * vectors.steps)],
+        "last_outputs": vectors.outputs[ends],
+    }
+
+
+def _vector_arrays(name: str, vectors: Vectors) -> str:
+    return "\n".join(array(f"{name}_{field}", values) for field, values in _vector_parts(vectors).items())
+
+
+def _saved(program: IntegerProgram) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        program.save(Path(folder) / "program")
+        return (Path(folder) / "program").read_bytes()
+
+
+def _plain(text: str) -> str:
+    """One line that cannot end a comment, whatever a program file says about itself."""
+    text = text.encode("ascii", "backslashreplace").decode()
+    return "".join(ch if ch.isprintable() else " " for ch in text).replace("*/", "* /").replace("/*", "/ *")[:300]

@@ -1,0 +1,175 @@
+"""A program as const arrays of C, and the one struct that points to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from qornn.errors import SettingsError
+from qornn.integer import layout as layouts
+from qornn.integer.matrix import Dense
+from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU
+from qornn.integer.program import IntegerProgram
+from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+
+Layout = Literal["packed", "bytes"]
+LINE: Final = 116
+TYPES: Final = {
+    np.dtype(np.int8): "int8_t",
+    np.dtype(np.uint8): "uint8_t",
+    np.dtype(np.int16): "int16_t",
+    np.dtype(np.int32): "int32_t",
+    np.dtype(np.uint32): "uint32_t",
+    np.dtype(np.int64): "int64_t",
+    np.dtype(np.float32): "float",
+}
+ACTIVATIONS: Final = {ReLU: "QORNN_RELU", ModReLU: "QORNN_MODRELU", Identity: "QORNN_IDENTITY"}
+REQUANTS: Final = {
+    Multiplier: "QORNN_MULTIPLIER",
+    Thresholds: "QORNN_THRESHOLDS",
+    Table: "QORNN_TABLE",
+    PerRow: "QORNN_PER_ROW",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """What NAME.c holds: arrays by the field of qornn_program that points to them, and the other fields."""
+
+    arrays: dict[str, np.ndarray]
+    numbers: dict[str, str]  # C expressions
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+# The fields of qornn_program in their order: C++ knows no designated initializers. A test holds it against qornn.h.
+_FIELDS: Final = """
+    n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
+    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed row_bytes bias bias_wide shift_W shift_U shift
+    multiplier thresholds table table_size M_W M_U M_I row_shift readout_relu V b_o scale V_int b_o_int"""
+FIELDS: Final = tuple(_FIELDS.split())
+_POINTERS: Final = """
+    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed bias bias_wide thresholds table M_W M_U M_I
+    row_shift V b_o V_int b_o_int"""
+POINTERS: Final = frozenset(_POINTERS.split())
+
+
+def constants(program: IntegerProgram, layout: Layout) -> Constants:
+    """Everything a step and a readout need."""
+    if not isinstance(program.W, Dense):
+        raise SettingsError(f"C export knows dense matrices, not W of kind {program.W.kind!r}")
+    packed = layout == "packed"
+    arrays: dict[str, np.ndarray] = {}
+    numbers: dict[str, Any] = {
+        "n_i": program.n_i,
+        "n_h": program.n_h,
+        "n_o": program.n_o,
+        "bits_W": program.W.bits,
+        "bits_U": program.U.bits,
+        "bits_h": program.state.bits,
+        "bits_x": program.input.bits,
+        "layout": "QORNN_PACKED" if packed else "QORNN_BYTES",
+        "activation": ACTIVATIONS[type(program.activation)],
+        "requant": REQUANTS[type(program.requant)],
+        "steps": "QORNN_LAST" if program.steps == "last" else "QORNN_ALL",
+    }
+    if packed:
+        arrays["W_planes"] = layouts.pack_rows(program.W.integers, program.W.bits)
+        arrays["U_packed"] = layouts.pack_columns(program.U.integers, program.U.bits)
+    else:
+        arrays["W_bytes"] = layouts.pad_rows(program.W.integers)
+        arrays["U_bytes"] = np.ascontiguousarray(program.U.integers.T)
+        numbers["row_bytes"] = arrays["W_bytes"].shape[1]
+    for add in (_input, _requant, _readout):
+        add(program, arrays, numbers)
+    return Constants(arrays=arrays, numbers={key: str(value) for key, value in numbers.items()})
+
+
+def _input(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    x = program.input
+    if isinstance(x, Codes):
+        numbers |= {"input": "QORNN_CODES"}
+        return
+    numbers |= {"input": "QORNN_SAMPLES", "plain": int(x.plain), "low": x.low, "high": x.high}
+    if not x.plain:
+        arrays |= {"x_offset": x.offset, "x_multiplier": x.multiplier, "x_shift": x.shift}
+
+
+def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    requant, bias = program.requant, program.bias
+    if isinstance(requant, PerRow):
+        arrays |= {"M_W": requant.M_W, "M_U": requant.M_U, "row_shift": requant.shift}
+        if requant.M_I is not None:
+            arrays["M_I"] = requant.M_I
+        if bias is not None:
+            arrays["bias_wide"] = bias
+        return
+    numbers |= {"shift_W": requant.shift_W, "shift_U": requant.shift_U}
+    if bias is not None:
+        arrays["bias"] = bias.astype(np.int32)  # scheme paper proved that it fits
+    if isinstance(requant, Multiplier):
+        numbers |= {"multiplier": f"{requant.multiplier}u", "shift": requant.shift}
+    elif isinstance(requant, Thresholds):
+        arrays["thresholds"] = requant.values
+    elif isinstance(requant, Table):
+        arrays["table"] = requant.values
+        numbers["table_size"] = len(requant.values)
+
+
+def _readout(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    readout = program.readout
+    numbers["readout_relu"] = int(readout.relu)
+    if isinstance(readout, FloatReadout):
+        numbers |= {"readout": "QORNN_FLOAT", "scale": literal(np.float32(readout.scale))}
+        arrays |= {"V": readout.V, "b_o": readout.b_o}
+    elif isinstance(readout, IntReadout):
+        numbers["readout"] = "QORNN_INT"
+        arrays |= {"V_int": readout.V, "b_o_int": readout.bias}
+
+
+def literal(value: Any) -> str:
+    """One number as C writes it; nine digits hold every float32.
+
+    >>> literal(np.int32(-2**31)), literal(np.float32(3)), literal(np.uint32(7))
+    ('(-2147483647 - 1)', '3.0f', '7u')
+    """
+    if isinstance(value, np.float32):
+        text = f"{value:.9g}"
+        return (text if set(text) & set(".e") else text + ".0") + "f"
+    if isinstance(value, np.int64):
+        return f"{value}LL"
+    if isinstance(value, np.uint32):
+        return f"{value}u"
+    return "(-2147483647 - 1)" if value == -(2**31) else str(value)  # C has no negative literals
+
+
+def array(name: str, values: np.ndarray, *, comment: str = "") -> str:
+    """`static const` array, lines of at most LINE characters."""
+    flat = values.reshape(-1)
+    lines, line = [], "   "
+    for value in flat:
+        word = f" {literal(value)},"
+        if len(line) + len(word) > LINE:
+            lines.append(line)
+            line = "   "
+        line += word
+    note = f" /* {comment} */" if comment else ""
+    body = "\n".join([*lines, line])
+    return f"static const {TYPES[values.dtype]} {name}[{flat.size}] = {{{note}\n{body}\n}};\n"
+
+
+def initializer(name: str, found: Constants) -> str:
+    """The static const qornn_program of a model, a field a line."""
+    lines = []
+    for field in FIELDS:
+        if field in POINTERS:
+            value = f"{name}_{field}" if field in found.arrays else "NULL"
+        else:
+            value = found.numbers.get(field, "0.0f" if field == "scale" else "0")
+        lines.append(f"    {value}, /* {field} */")
+    body = "\n".join(lines)
+    return f"static const qornn_program {name}_program = {{\n{body}\n}};\n"

@@ -1,0 +1,149 @@
+/* Replays @name@_vectors.h step by step: prints "exact steps=N", or the first difference, and returns 0 or 1.
+
+   A board without stdio is built with -DEXAMPLE_SAY=its_puts, a function void its_puts(const char *text). */
+#include "@name@.h"
+#include "@name@_vectors.h"
+
+#ifdef EXAMPLE_SAY
+#ifdef __cplusplus
+extern "C"
+#endif
+    void EXAMPLE_SAY(const char *text);
+#else
+#include <stdio.h>
+#define EXAMPLE_SAY(text) (void)fputs(text, stdout)
+#endif
+
+static @name@_state @name@_example;
+static @y_type@ @name@_example_y[@NAME@_N_O];
+
+/* Without division, which small cores lack. */
+static void say_number(const char *before, int32_t value) {
+    static const uint32_t powers[10] = {1000000000u, 100000000u, 10000000u, 1000000u, 100000u,
+                                        10000u,      1000u,      100u,      10u,      1u};
+    uint32_t left = value < 0 ? 0u - (uint32_t)value : (uint32_t)value;
+    char text[12];
+    unsigned n = 0;
+    if (value < 0) {
+        text[n++] = '-';
+    }
+    for (unsigned i = 0, started = 0; i < 10; i++) {
+        char digit = '0';
+        while (left >= powers[i]) {
+            left -= powers[i];
+            digit++;
+        }
+        started |= digit != '0' || i == 9;
+        if (started) {
+            text[n++] = digit;
+        }
+    }
+    text[n] = '\0';
+    EXAMPLE_SAY(before);
+    EXAMPLE_SAY(text);
+}
+
+static void say_row(const char *title, const int16_t *row, unsigned count) {
+    EXAMPLE_SAY(title);
+    for (unsigned i = 0; i < count; i++) {
+        say_number(" ", row[i]);
+    }
+    EXAMPLE_SAY("\n");
+}
+
+/* FNV-1a, byte by byte, lowest first. */
+static uint32_t mix(uint32_t hash, uint32_t value, unsigned bytes) {
+    for (; bytes > 0; bytes--, value >>= 8) {
+        hash = (hash ^ (value & 0xffu)) * 0x01000193u;
+    }
+    return hash;
+}
+
+static uint32_t bits_of(const @y_type@ *y) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        ((unsigned char *)&bits)[i] = ((const unsigned char *)y)[i];
+    }
+    return bits;
+}
+
+/* A state spread over its whole range: one step from there meets every weight. */
+static uint32_t probe(uint32_t seed) {
+    @name@_init(&@name@_example);
+    for (unsigned j = 0; j < @NAME@_N_H; j++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 17;
+        seed ^= seed << 5;
+        const int32_t h = (int32_t)((seed >> 16) & ((1u << (@NAME@_STATE_BITS - 1)) - 1u));
+        @name@_example.h[0][j] = (int16_t)(@probe_sign@);
+    }
+    return seed;
+}
+
+static int differs(unsigned step, const int16_t *x, const int16_t *h) {
+    say_number("differs step=", (int32_t)step);
+    for (unsigned j = 0; step < @NAME@_FULL && j < @NAME@_N_H; j++) {
+        const int16_t want = @name@_states[step * @NAME@_N_H + j];
+        if (h[j] != want) {
+            say_number(" unit=", (int32_t)j);
+            say_number(" got=", h[j]);
+            say_number(" want=", want);
+            break;
+        }
+    }
+    /* For whoever knows the program: what the step was given and what came out. */
+    EXAMPLE_SAY("\n");
+    say_row("input", x, @NAME@_INPUTS);
+    say_row("before", @name@_example.h[(@name@_example.now & 1u) ^ 1u], @NAME@_N_H);
+    say_row("state", h, @NAME@_N_H);
+    return 1;
+}
+
+static int output_differs(unsigned step, const int16_t *h) {
+    say_number("differs step=", (int32_t)step);
+    EXAMPLE_SAY(" outputs\n");
+    say_row("state", h, @NAME@_N_H);
+    EXAMPLE_SAY("outputs");
+    for (unsigned o = 0; o < @NAME@_N_O; o++) {
+        say_number(" ", (int32_t)bits_of(&@name@_example_y[o]));
+    }
+    EXAMPLE_SAY("\n");
+    return 1;
+}
+
+int main(void) {
+    uint32_t seed = @NAME@_SEED;
+    for (unsigned step = 0; step < @NAME@_TOTAL; step++) {
+        const int16_t *x = @name@_inputs + step * @NAME@_INPUTS;
+        if (step >= @NAME@_SEQUENCES * @NAME@_STEPS) {
+            seed = probe(seed);
+        } else if (step % @NAME@_STEPS == 0) {
+            @name@_init(&@name@_example);
+        }
+        (void)@name@_step(&@name@_example, @example_argument@);
+        @name@_predict(&@name@_example, @name@_example_y);
+
+        const int16_t *h = @name@_example.h[@name@_example.now & 1u];
+        uint32_t hash = 0x811c9dc5u;
+        for (unsigned j = 0; j < @NAME@_N_H; j++) {
+            hash = mix(hash, (uint16_t)h[j], 2);
+        }
+        if (hash != @name@_state_hashes[step]) {
+            return differs(step, x, h);
+        }
+        hash = 0x811c9dc5u;
+        for (unsigned o = 0; o < @NAME@_N_O; o++) {
+            hash = mix(hash, bits_of(&@name@_example_y[o]), 4);
+        }
+        if (hash != @name@_output_hashes[step]) {
+            return output_differs(step, h);
+        }
+    }
+    if (@name@_checksum() != @NAME@_CHECKSUM) {
+        EXAMPLE_SAY("differs checksum\n");
+        return 1;
+    }
+    say_number("exact steps=", @NAME@_TOTAL);
+    EXAMPLE_SAY("\n");
+    return 0;
+}

@@ -1,0 +1,107 @@
+"""Compilers: the host's own, `zig cc` from PyPI for devices, arm-none-eabi-gcc where installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from qornn.errors import QornnError
+from qornn.verify.folder import Export
+from qornn.verify.targets import Target
+
+FLAGS: Final = ("-std=c99", "-O2")
+BARE: Final = (
+    "-ffreestanding",
+    "-fno-unwind-tables",
+    "-fno-asynchronous-unwind-tables",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-Wl,--gc-sections",
+    "-DEXAMPLE_SAY=board_say",
+)
+CODE_BYTES: Final = 8 * 1024  # start-up, example and model: three to six kB in practice
+TIMEOUT: Final = 600
+
+
+class VerifyError(QornnError):
+    """Exported C that could not be compiled or run."""
+
+
+def host_compiler() -> list[str]:
+    """$CC, or cc, gcc or clang, or zig."""
+    if os.environ.get("CC"):
+        words = shlex.split(os.environ["CC"])
+        if shutil.which(words[0]) is None:
+            raise VerifyError(f"the compiler named by CC is not there: {os.environ['CC']!r}; correct or unset CC")
+        return words
+    found = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
+    if found:
+        return [found]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise VerifyError("no C compiler found (cc, gcc, clang); install one, or `pip install 'qornn[mcu]'`")
+
+
+def cross_compiler(target: str) -> list[str]:
+    """zig as a C compiler."""
+    if not find_spec("ziglang"):
+        raise VerifyError(f"target {target} needs a cross compiler; `pip install 'qornn[mcu]'` brings ziglang")
+    return [sys.executable, "-m", "ziglang", "cc"]
+
+
+def build_host(export: Export, folder: Path) -> Path:
+    """An executable for this machine."""
+    program = folder / "replay"
+    _compile([*host_compiler(), *FLAGS, *map(str, export.sources), "-o", str(program)], "the host")
+    return program
+
+
+def build(
+    export: Export, folder: Path, name: str, target: Target, compiler: list[str], options: tuple[str, ...]
+) -> Path:
+    """An image for a device."""
+    check_size(export, name, target)
+    image = folder / "image.elf"
+    boards = files("qornn.verify") / "boards"
+    numbers = {key: getattr(target, key) for key in ("flash", "flash_bytes", "ram", "ram_bytes")}
+    script = re.sub(r"@(\w+)@", lambda match: hex(numbers[match[1]]), (boards / "link.ld").read_text())
+    (folder / "link.ld").write_text(script)
+    (folder / "board.c").write_text((boards / f"{target.family}.c").read_text())
+    sources = [str(folder / "board.c"), *map(str, export.sources)]
+    link = ["-T", str(folder / "link.ld"), "-o", str(image)]
+    _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], name)
+    return image
+
+
+def check_size(export: Export, name: str, target: Target) -> None:
+    """Say that it cannot fit before the linker says it in its own words."""
+    need = export.data_bytes + export.vectors_bytes + CODE_BYTES
+    if need > target.flash_bytes:
+        raise VerifyError(
+            f"{export.name} does not fit {name}: its constants take {export.data_bytes} bytes, the test vectors "
+            f"{export.vectors_bytes} and code some {CODE_BYTES}, together {need} of {target.flash_bytes} bytes of "
+            f"flash; use fewer units or bits, --layout packed, or fewer --vector-steps"
+        )
+    if export.ram_bytes > target.ram_bytes * 3 // 4:
+        raise VerifyError(
+            f"{export.name} does not fit {name}: its state takes {export.ram_bytes} of {target.ram_bytes} bytes "
+            "of RAM, and the stack needs room too; use fewer units"
+        )
+
+
+def _compile(command: list[str], name: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VerifyError(f"the compiler for {name} did not run: {error}") from error
+    if done.returncode:
+        words = (done.stderr or done.stdout).strip().splitlines()
+        raise VerifyError(f"the folder does not compile for {name}:\n" + "\n".join(words[:20]))

@@ -1,0 +1,77 @@
+"""The first difference, in words: which step, and which unit or output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from qornn.integer.parts import Codes, FloatReadout
+from qornn.integer.program import IntegerProgram
+from qornn.integer.simulate import input_sums, step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Where a replay left the law; got and want are integers, or float32 outputs."""
+
+    step: int | None  # None: no step shows it, but the constants are not those that were exported
+    unit: int | None = None
+    output: int | None = None
+    got: float | None = None
+    want: float | None = None
+
+    def __str__(self) -> str:
+        if self.step is None:
+            return "no step shows it, but the constants are not those that were exported (their checksum differs)"
+        where = f"step {self.step}"
+        if self.unit is not None:
+            where += f", unit {self.unit}"
+        if self.output is not None:
+            where += f", output {self.output}"
+        return where if self.got is None else f"{where}: got {self.got}, want {self.want}"
+
+
+def parse(said: str, program: Callable[[], IntegerProgram | None]) -> tuple[int | None, Difference | None]:
+    """What the example said: the number of exact steps, or the first difference, both None if neither was said.
+
+    A device holds only hashes of most states. It tells what the step was given and what came out, so whoever has
+    the program can make that step again.
+    """
+    if found := re.search(r"^exact steps=(\d+)$", said, re.MULTILINE):
+        return int(found[1]), None
+    if re.search(r"^differs checksum$", said, re.MULTILINE):
+        return None, Difference(step=None)
+    found = re.search(r"^differs step=(\d+)(?: unit=(\d+) got=(-?\d+) want=(-?\d+))?", said, re.MULTILINE)
+    if found is None:
+        return None, None
+    at = int(found[1])
+    if found[2]:
+        return at, Difference(step=at, unit=int(found[2]), got=int(found[3]), want=int(found[4]))
+    rows = {
+        key: np.array(row.split(), np.int64) for key, row in re.findall(r"^([a-z]+)((?: -?\d+)+)$", said, re.MULTILINE)
+    }
+    law = program()
+    return at, Difference(step=at) if law is None else _locate(at, rows, law)
+
+
+def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Difference:
+    """The unit or output that differs from the program's own."""
+    try:
+        if "outputs" in rows:
+            got, key = rows["outputs"].astype(np.int32), "output"
+            want = program.readout.outputs(rows["state"][None].astype(np.int16))[0]
+            if isinstance(program.readout, FloatReadout):
+                got = got.view(np.float32)
+        else:
+            got, key = rows["state"], "unit"
+            raw = rows["input"].reshape(1, 1, -1)
+            codes = isinstance(program.input, Codes)
+            raw = raw[..., 0] if codes else raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
+            want = step(program, rows["before"][None], input_sums(program, raw)[0])[0]
+        first = int(np.flatnonzero(got != want)[0])
+        return Difference(step=at, **{key: first}, got=got[first].item(), want=want[first].item())
+    except (KeyError, IndexError, ValueError):  # the program beside is another one, or the text was cut
+        return Difference(step=at)

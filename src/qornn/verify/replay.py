@@ -1,0 +1,135 @@
+"""Replaying the test vectors of an exported folder on a target, and what that shows."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from qornn.errors import unknown
+from qornn.verify import build, elf, folder, qemu
+from qornn.verify.build import VerifyError
+from qornn.verify.difference import Difference, parse
+from qornn.verify.folder import Export
+from qornn.verify.machine import Machine
+from qornn.verify.targets import TARGETS, Target
+
+COUNTED: Final = 3  # steps: requantization by thresholds, and signs, take more or fewer instructions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What was seen on one target. Figures are of this very image; None where they are not measured."""
+
+    target: str
+    steps: int
+    exact: bool | None  # None: compiled, but nothing here can run it
+    difference: Difference | None = None
+    compiler: str = ""
+    ran_on: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    instructions_per_step: int | None = None  # the most of the counted steps; instructions, not cycles
+    instructions_per_readout: int | None = None
+    flash_bytes: int | None = None  # constants and code of the model, without start-up, example and vectors
+    ram_bytes: int | None = None  # state and outputs, and whatever static data the model has
+    stack_bytes: int | None = None  # the deepest of a step or a readout
+
+    def figures(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def verify(out: str | Path, target: str = "host") -> Result:
+    """Compile an exported folder for a target, replay its test vectors, and measure."""
+    if target not in TARGETS:
+        raise unknown("target", target, TARGETS)
+    export, device = folder.find(out), TARGETS[target]
+    with tempfile.TemporaryDirectory(prefix="qornn-verify-") as scratch:
+        if device is None:
+            return _on_host(export, Path(scratch))
+        return _on_device(export, Path(scratch), target, device)
+
+
+def measure(out: str | Path, target: str) -> dict[str, Any]:
+    """The figures of an exported folder on a device, which must be exact there."""
+    result = verify(out, target)
+    if result.exact is False:
+        raise VerifyError(f"{out} is not exact on {target}: {result.difference}")
+    return result.figures()
+
+
+def _on_host(export: Export, scratch: Path) -> Result:
+    program = build.build_host(export, scratch)
+    try:
+        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=build.TIMEOUT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VerifyError(f"the compiled example did not run: {error}") from error
+    steps, difference = _judge(export, done.stdout, done.returncode)
+    return Result(
+        target="host",
+        steps=steps,
+        exact=difference is None,
+        difference=difference,
+        compiler=" ".join(build.host_compiler()),
+        ran_on=["this machine"],
+    )
+
+
+def _on_device(export: Export, scratch: Path, name: str, target: Target) -> Result:
+    path = build.build(export, scratch, name, target, build.cross_compiler(name), target.zig)
+    image = elf.read(path)
+    steps, difference, counted, ran_on = 0, None, {}, []
+    if target.cpu is not None:
+        machine = Machine(image, target)
+        machine.run()
+        steps, difference = _judge(export, machine.said, machine.status)
+        ran_on.append(f"unicorn {target.cpu}")
+        if difference is None:
+            counted = _count(export, Machine(image, target))
+    on_qemu, skipped = qemu.outputs(export, scratch, path, name, target)
+    for where, said, status in on_qemu:
+        if difference is None:
+            steps, difference = _judge(export, said, status)
+        ran_on.append(where)
+    if not ran_on:
+        skipped.append(f"{name} was compiled but not run")
+    return Result(
+        target=name,
+        steps=steps,
+        exact=(difference is None) if ran_on else None,
+        difference=difference,
+        compiler="zig cc",
+        ran_on=ran_on,
+        skipped=skipped,
+        flash_bytes=image.sections[".model"] + image.sections.get(".data", 0),
+        ram_bytes=image.sections[".bss"] + image.sections.get(".data", 0),
+        **counted,
+    )
+
+
+def _judge(export: Export, said: str, status: int | None) -> tuple[int, Difference | None]:
+    """Steps that were exact, and the first that was not."""
+    steps, difference = parse(said, export.program)
+    if difference is None and (status != 0 or steps is None):
+        raise VerifyError(f"the example ended with status {status} and said {said[-400:]!r}; export the folder again")
+    return steps or 0, difference
+
+
+def _count(export: Export, machine: Machine) -> dict[str, int]:
+    """Instructions and stack of a few steps, the later of them with a state that is not zero."""
+    instructions, depths, readout = [], [], 0
+    for _ in range(COUNTED):
+        if not machine.run_to(f"{export.name}_step"):
+            break
+        count, depth = machine.call(counted=True)
+        instructions.append(count)
+        machine.run_to(f"{export.name}_predict")
+        readout, deep = machine.call(counted=True)
+        depths += [depth, deep]
+    return {
+        "instructions_per_step": max(instructions),
+        "instructions_per_readout": readout,
+        "stack_bytes": max(depths),
+    }

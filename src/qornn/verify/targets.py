@@ -1,0 +1,69 @@
+"""The machines that exported C is checked on: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+KB: Final = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An emulated device: how to compile for it and where its memory lies."""
+
+    family: Literal["arm", "rv32"]
+    zig: tuple[str, ...]  # options of `zig cc`
+    gcc: tuple[str, ...] = ()  # options of arm-none-eabi-gcc, where installed
+    cpu: str | None = None  # unicorn's name of it; None where it knows none
+    qemu: str | None = None  # machine of qemu-system-arm with that processor and true ROM
+    flash: int = 0
+    flash_bytes: int
+    ram: int
+    ram_bytes: int
+
+
+# Memories are those of QEMU's machines of the same processors, so that one image runs on both.
+TARGETS: Final[Mapping[str, Target | None]] = {
+    "host": None,  # the machine this runs on, by its own compiler
+    "cortex-m0": Target(
+        family="arm",
+        zig=("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m0"),
+        gcc=("-mcpu=cortex-m0", "-mthumb"),
+        cpu="CORTEX_M0",
+        qemu="microbit",
+        flash_bytes=256 * KB,
+        ram=0x2000_0000,
+        ram_bytes=16 * KB,
+    ),
+    "cortex-m4": Target(  # with its FPU, as nearly all are sold: a fused product in the float readout would show here
+        family="arm",
+        zig=("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m4+vfp4d16sp"),
+        gcc=("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
+        cpu="CORTEX_M4",
+        qemu="netduinoplus2",
+        flash=0x0800_0000,
+        flash_bytes=1024 * KB,
+        ram=0x2000_0000,
+        ram_bytes=128 * KB,
+    ),
+    "cortex-m55": Target(
+        family="arm",
+        zig=("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m55+mve_fp"),
+        gcc=("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),
+        qemu="mps3-an547",
+        flash_bytes=512 * KB,
+        ram=0x2000_0000,
+        ram_bytes=512 * KB,
+    ),
+    "rv32": Target(  # rv32imc, memories as on a FE310 board
+        family="rv32",
+        zig=("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m+c"),
+        cpu="SIFIVE_E31",
+        flash=0x2000_0000,
+        flash_bytes=4096 * KB,
+        ram=0x8000_0000,
+        ram_bytes=16 * KB,
+    ),
+}

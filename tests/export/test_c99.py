@@ -1,0 +1,361 @@
+import errno
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.append(str(Path(__file__).parents[1] / "verify"))
+sys.path.append(str(Path(__file__).parents[1] / "integer"))
+from c_programs import GCC, STRICT, compile_and_run, make, needs_gcc
+from strategies import programs
+
+import qornn
+from qornn import export
+from qornn.errors import QornnError, SettingsError, WriteError
+from qornn.export import c_arrays, c_folder, c_vectors
+from qornn.export.c99 import state_bytes
+from qornn.integer.simulate import simulate
+
+RUNTIME = Path(qornn.__file__).parent / "runtime"
+SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def has_sanitizer():
+    found = GCC and subprocess.run([GCC, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+    return bool(found) and found.startswith("/")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return export.c(make(), tmp_path / "out", name="net")
+
+
+def model_sources(folder, name="net"):
+    return [folder / f"{name}.c", *sorted(folder.glob("qornn*.c"))]
+
+
+def test_the_folder_is_flat_and_complete(folder):
+    names = {path.name for path in folder.iterdir()}
+    assert {"net.h", "net.c", "net_vectors.h", "net.qornn", "example_main.c", "README.md", "Makefile"} <= names
+    assert all(path.is_file() for path in folder.iterdir())
+    assert not any("host" in name for name in names)
+
+
+def test_runtime_files_are_copied_unmodified(folder):
+    copied = sorted(folder.glob("qornn*.[ch]"))
+    assert len(copied) > 10
+    for path in copied:
+        assert path.read_bytes() == (RUNTIME / path.name).read_bytes()
+
+
+def test_the_struct_has_the_fields_we_initialise():
+    """In that order: they are initialised by position, since C++ has no other way."""
+    header = (RUNTIME / "qornn.h").read_text()
+    body = re.search(r"typedef struct \{(.*?)\} qornn_program;", header, re.DOTALL)[1]
+    statements = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")
+    fields = [re.search(r"\w+$", part.strip())[0] for line in statements if line.strip() for part in line.split(",")]
+    assert tuple(fields) == c_arrays.FIELDS
+
+
+def test_the_header_opens_with_where_it_comes_from(tmp_path):
+    program = make().with_provenance(task="pmnist", metric={"name": "accuracy", "value": 93.25})
+    folder = export.c(program, tmp_path / "out", name="net", command="qornn export a.qornn */ int x; /*")
+    text = (folder / "net.h").read_text()
+    opening = text[: text.index("*/")]
+    for fact in (
+        qornn.__version__,
+        "qornn export a.qornn",
+        "task pmnist: accuracy 93.25",
+        "multiply-accumulates a step",
+    ):
+        assert fact in opening
+    assert "flash: all constants" in opening
+    assert "RAM: state" in opening
+
+
+@needs_gcc
+def test_the_stated_state_is_the_real_one(tmp_path):
+    for n_i, n_h in ((1, 7), (3, 13), (2, 32)):
+        program = make(n_i=n_i, n_h=n_h)
+        for layout in ("packed", "bytes"):
+            folder = export.c(program, tmp_path / f"{n_i}{layout}", name="net", layout=layout)
+            main = tmp_path / "main.c"
+            main.write_text(
+                '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
+            )
+            said = compile_and_run(tmp_path, [main], f"-I{folder}")
+            assert int(said) == state_bytes(program, layout)
+
+
+@needs_gcc
+@pytest.mark.parametrize("layout", ["packed", "bytes"])
+def test_no_compiler_has_anything_to_say(tmp_path, layout):
+    for i, parts in enumerate(
+        (
+            {"normalised": True, "k": 5},
+            {"form": "thresholds", "codes": True, "integer": True, "k": 8},
+            {"form": "table", "activation": "modrelu", "k_a": 6, "k": 3},
+            {"form": "per-row+I", "activation": "modrelu", "k": 7, "n_o": 1},
+        )
+    ):
+        folder = export.c(make(**parts), tmp_path / str(i), name="net", layout=layout)
+        sources = [str(path) for path in folder.glob("*.c")]
+        compilers = [[GCC, *STRICT, "-O2"]]
+        if shutil.which("g++"):
+            compilers.append(["g++", "-x", "c++", "-std=c++11", *STRICT[1:], "-O2"])
+        for command in compilers:
+            done = subprocess.run([*command, "-fsyntax-only", *sources], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            assert not done.stderr
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_its_makefile_runs_the_vectors(folder):
+    done = subprocess.run(["make", "-s", "-C", str(folder), "host"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "exact steps=160"
+
+
+@needs_gcc
+def test_two_models_link_into_one_program(tmp_path):
+    """The runtime once, and each model's own answers."""
+    programs = {"one": make(n_h=9, integer=True), "two": make(n_h=21, k=7, integer=True, codes=True, seed=3)}
+    folders = {name: export.c(program, tmp_path / name, name=name) for name, program in programs.items()}
+    main = tmp_path / "main.c"
+    main.write_text(
+        """
+#include <stdio.h>
+#include "one.h"
+#include "two.h"
+int main(void) {
+    static one_state a; static two_state b;
+    const int16_t x[3] = {1, -2, 3};
+    int32_t y[3], z[3];
+    one_init(&a); two_init(&b);
+    for (int t = 0; t < 5; t++) { one_step(&a, x); two_step(&b, t % 3); }
+    one_predict(&a, y); two_predict(&b, z);
+    for (int o = 0; o < 3; o++) printf("%d ", (int)y[o]);
+    for (int o = 0; o < 3; o++) printf("%d ", (int)z[o]);
+    printf("%d %d", one_classify(&a), two_classify(&b));
+    return 0;
+}
+"""
+    )
+    sources = [main, folders["two"] / "two.c", *model_sources(folders["one"], "one")]
+    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['one']}", f"-I{folders['two']}")
+    y = simulate(programs["one"], np.tile([1, -2, 3], (1, 5, 1)))[1][0]
+    z = simulate(programs["two"], np.arange(5)[None] % 3)[1][0]
+    assert [int(word) for word in said.split()] == [*y, *z, y.argmax(), z.argmax()]
+
+
+TORTURE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "net.h"
+int main(void) {
+    static const int16_t ends[4] = {-32768, 32767, 0, 1};
+    net_state *s = (net_state *)malloc(sizeof(net_state)); /* the heap: the sanitizer sees its edges */
+    %(y)s *y = (%(y)s *)malloc(sizeof(%(y)s) * NET_N_O);
+    int16_t *x = (int16_t *)malloc(sizeof(int16_t) * NET_N_I);
+    uint32_t seed = 1;
+    unsigned refused = 0;
+    net_init(s);
+    for (unsigned t = 0; t < 20000; t++) {
+        for (unsigned c = 0; c < NET_N_I; c++) {
+            seed = seed * 1664525u + 1013904223u;
+            x[c] = t %% 3 == 0 ? (int16_t)(seed >> 16) : ends[(t + c * (seed >> 31)) %% 4];
+        }
+        refused += (unsigned)(net_step(s, %(argument)s) != 0);
+        if (t %% 16 == 0) net_predict(s, y);
+    }
+    printf("%%u %%d", refused, net_classify(s) < NET_N_O);
+    free(s); free(y); free(x);
+    return 0;
+}
+"""
+
+
+@needs_gcc
+@pytest.mark.skipif(not has_sanitizer(), reason="gcc has no AddressSanitizer")
+@pytest.mark.parametrize(
+    ("layout", "parts"),
+    [
+        ("packed", {"n_h": 13, "k": 7, "normalised": True}),
+        ("packed", {"form": "thresholds", "activation": "modrelu", "n_h": 5, "k": 3, "k_a": 16, "integer": True}),
+        ("bytes", {"form": "table", "activation": "modrelu", "k_a": 6, "n_h": 3, "k": 8}),
+        ("bytes", {"form": "per-row+I", "activation": "identity", "codes": True, "n_i": 50, "n_h": 9}),
+        ("packed", {"form": "multiplier", "codes": True, "n_i": 3, "n_h": 2, "k": 2, "integer": True}),
+    ],
+)
+def test_sanitizers_find_nothing_whatever_the_input(tmp_path, layout, parts):
+    program = make(**parts)
+    folder = export.c(program, tmp_path / "out", name="net", layout=layout)
+    assert compile_and_run(tmp_path, folder.glob("*.c"), *SANITIZE) == "exact steps=160\n"
+    codes = parts.get("codes", False)
+    main = tmp_path / "torture.c"
+    main.write_text(
+        TORTURE % {"argument": "x[0]" if codes else "x", "y": "int32_t" if parts.get("integer") else "float"}
+    )
+    said = compile_and_run(tmp_path, [main, *model_sources(folder)], *SANITIZE, f"-I{folder}").split()
+    assert (int(said[0]) > 1000) == codes  # codes outside the table are refused
+    assert said[1] == "1"
+
+
+@needs_gcc
+def test_float_samples_become_raw_ones_as_in_python(tmp_path):
+    program = make(normalised=True)
+    folder = export.c(program, tmp_path / "out", name="net")
+    scale = program.input.scale
+    x = np.array([0.0, 0.5 * scale, -0.5 * scale, 1.49 * scale, -2.5 * scale, 1e30, -1e30, 199.99, 200.004], np.float32)
+    main = tmp_path / "main.c"
+    main.write_text(
+        '#include <stdio.h>\n#include <stdlib.h>\n#include "net.h"\nint main(void) {\n'
+        f"    static const float x[9] = {{{', '.join(c_arrays.literal(v) for v in x)}}};\n"
+        "    int16_t raw[3];\n    for (int i = 0; i < 9; i += 3) {\n        net_quantize(x + i, raw);\n"
+        '        printf("%d %d %d ", raw[0], raw[1], raw[2]);\n    }\n    return 0;\n}\n'
+    )
+    said = compile_and_run(tmp_path, [main, *model_sources(folder)], f"-I{folder}", *STRICT)
+    want = program.input.from_floats(x).clip(program.input.low, program.input.high)
+    assert [int(word) for word in said.split()] == want.tolist()
+    without = compile_and_run(tmp_path, [folder / "example_main.c", *model_sources(folder)], "-DNET_NO_QUANTIZE")
+    assert without == "exact steps=160\n"
+
+
+@needs_gcc
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(program=programs(), layout=st.sampled_from(["packed", "bytes"]))
+def test_any_program_is_exact(tmp_path_factory, program, layout):
+    """Whatever its parts, and whatever it says about itself."""
+    folder = tmp_path_factory.mktemp("any")
+    export.c(program, folder, name="net", layout=layout, vector_steps=9)
+    assert compile_and_run(folder, folder.glob("*.c"), *STRICT) == "exact steps=50\n"
+
+
+def test_no_float_with_the_integer_readout(tmp_path):
+    folder = export.c(make(integer=True, form="multiplier"), tmp_path / "out", name="net")
+    code = re.sub(r"/\*.*?\*/", "", (folder / "net.c").read_text(), flags=re.DOTALL)
+    assert "float" not in code
+    assert "double" not in code
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "5pm",
+        "p-m",
+        "pm 5",
+        "int",
+        "class",
+        "qornn",
+        "qornn_x",
+        "stdint",
+        "example_main",
+        "_x",
+        "a__b",
+        "é",
+        "x" * 41,
+    ],
+)
+def test_names_that_c_refuses_are_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=r"name|hide"):
+        export.c(make(), tmp_path / "out", name=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    export.c(make(), out, name="net")  # empty: fine
+    (out / "main.c").write_text("mine")
+    export.c(make(seed=1), out, name="net")  # ours: replaced, and what is not ours stays
+    assert (out / "main.c").read_text() == "mine"
+    with pytest.raises(SettingsError, match=r"another model \(net\)"):
+        export.c(make(), out, name="other")
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    with pytest.raises(SettingsError, match="no C export"):
+        export.c(make(), out, name="net")
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    with pytest.raises(SettingsError, match="is a file"):
+        export.c(make(), out / "thesis.tex", name="net")
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
+    old = export.c(make(), tmp_path / "old", name="net")
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    real = Path.write_bytes
+
+    def full(self, data):
+        if self.name == "qornn_step.h":
+            real(self, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for out in (tmp_path / "new", old):
+        with pytest.raises(WriteError, match="No space left"):
+            export.c(make(seed=1), out, name="net")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "options", [{"layout": "dense"}, {"vector_steps": 0}, {"vector_steps": 10**9}, {"vector_steps": 2.5}]
+)
+def test_bad_options_are_refused(tmp_path, options):
+    with pytest.raises(QornnError, match=r"layout|vector_steps"):
+        export.c(make(), tmp_path / "out", name="net", **options)
+
+
+def test_hash_is_fnv_1a():
+    # The published values of FNV-1a, 32 bits: "" and "foobar".
+    assert c_vectors.checksum([]) == 0x811C9DC5
+    assert c_vectors.checksum([np.frombuffer(b"foobar", np.uint8)]) == 0xBF9CF968
+    assert c_vectors.hashes(np.frombuffer(b"foobar", np.int16)[None]).tolist() == [0xBF9CF968]
+
+
+def test_probes_meet_every_state(tmp_path):
+    states = c_vectors.probe_states(make(activation="modrelu", n_h=30))
+    assert (np.abs(states).max(0) > 0).all()
+    assert states.min() < 0 < states.max()
+    assert c_vectors.probe_states(make(n_h=30)).min() >= 0
+
+
+def test_templates_use_only_known_words(folder):
+    for path in folder.iterdir():
+        if path.suffix in (".c", ".h", ".md"):
+            assert not re.search(r"@\w+@", path.read_text())
+    assert c_folder.MARKER in (folder / "README.md").read_text()
+
+
+@needs_gcc
+def test_command_line(qornn_command, tmp_path):
+    program, out = tmp_path / "p.qornn", tmp_path / "out"
+    make(n_h=5).save(program)
+    found = json.loads(qornn_command("export", program, "--to", "c", "-o", out, "--name", "net", "--json").stdout)
+    assert found["name"] == "net"
+    assert "net.c" in found["files"]
+    assert f"qornn export {program}" in (out / "net.h").read_text()
+    seen = json.loads(qornn_command("verify", out, "--json").stdout)
+    assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
+    text = (out / "net.c").read_text()
+    (out / "net.c").write_text(re.sub(r"(net_M_W\[5\] = \{\s+)\d+", r"\g<1>7", text))
+    failed = qornn_command("verify", out, "--json", check=False)
+    assert failed.returncode == 1
+    assert json.loads(failed.stdout)["exact"] is False
+    assert re.search(r"step \d+, unit 0", failed.stderr)
+    assert "--name" in qornn_command("export", program, "-o", tmp_path / "o2", check=False).stderr
+    onnx_only = qornn_command("export", program, "-o", out, "--name", "net", "--single-step", check=False)
+    assert "--single-step is for ONNX" in onnx_only.stderr
+    assert "choose from c, onnx" in qornn_command("export", program, "-o", out, "--to", "cc", check=False).stderr

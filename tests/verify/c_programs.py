@@ -1,0 +1,61 @@
+"""Small programs of every kind, for exported C."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "integer"))  # the random programs of tests/integer
+from strategies import paper, per_row, random_net
+
+from qornn.integer.parts import IntReadout
+
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
+GCC = shutil.which("gcc")
+needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
+
+
+def make(
+    form="per-row", activation="relu", *, codes=False, integer=False, relu=False, seed=0, normalised=False, **sizes
+):
+    """A program; `form` as in requant, or per-row+I for the identity offset."""
+    settings = {"n_i": 3, "n_h": 13, "n_o": 3, "k": 4, "k_U": 5, "k_a": 9, "e": 2, "m": 0, **sizes}
+    net = random_net(seed, alphas=(0.40625, 0.75, 1.25), activation=activation, codes=codes, **settings)
+    rng = np.random.default_rng(seed)
+    readout = None
+    if integer:
+        V = rng.integers(-128, 128, (settings["n_o"], settings["n_h"]))
+        readout = IntReadout(V=V, bias=rng.integers(-1000, 1000, settings["n_o"]), scale=0.01, relu=relu)
+    if form.startswith("per-row"):
+        program, _ = per_row(net, form.endswith("I"), readout)
+    else:
+        program = paper(net, form, readout)
+    if normalised:
+        n_i = settings["n_i"]
+        samples = replace(
+            program.input,
+            low=-3000,
+            high=20000,
+            offset=rng.integers(-1000, 1000, n_i),
+            multiplier=rng.integers(2**20, 2**31, n_i),
+            shift=np.full(n_i, 36),
+            scale=0.01,
+        )
+        program = replace(program, input=samples)
+    return program if integer else replace(program, readout=replace(program.readout, relu=relu))
+
+
+def compile_and_run(folder, sources, *options, run=True):
+    """gcc on those files; what the program says."""
+    program = folder / "a.out"
+    done = subprocess.run([GCC, *options, *map(str, sources), "-o", str(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if not run:
+        return ""
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

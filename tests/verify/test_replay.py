@@ -1,0 +1,217 @@
+import re
+
+import numpy as np
+import pytest
+from c_programs import STRICT, make, needs_gcc
+
+from qornn import export
+from qornn.errors import SettingsError
+from qornn.verify import TARGETS, VerifyError, build, measure, verify
+from qornn.verify.folder import find
+
+pytestmark = needs_gcc
+DEVICES = ["cortex-m0", "cortex-m4", "rv32"]
+# All forms, activations, k, inputs and readouts, each several times, with odd widths and both layouts.
+CASES = [
+    {"form": "per-row", "k": 2, "n_h": 7, "n_i": 1},
+    {"form": "per-row+I", "activation": "modrelu", "k": 3, "n_h": 33, "codes": True},
+    {"form": "multiplier", "k": 4, "n_h": 17, "integer": True},
+    {"form": "thresholds", "activation": "identity", "k": 5, "n_h": 9, "integer": True, "relu": True},
+    {"form": "table", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
+    {"form": "per-row", "activation": "identity", "k": 7, "n_h": 3, "relu": True, "normalised": True},
+    {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
+    {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
+]
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """A program as a folder."""
+
+    def write(layout="packed", steps=20, **settings):
+        return export.c(make(**settings), tmp_path / "out", name="net", layout=layout, vector_steps=steps)
+
+    return write
+
+
+@pytest.mark.parametrize("layout", ["packed", "bytes"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['form']}-{case['k']}")
+def test_exact_on_the_host(exported, case, layout):
+    result = verify(exported(layout, **case))
+    assert result.exact
+    assert result.steps == 2 * 20 + 32
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize(("case", "layout"), [(0, "packed"), (6, "packed"), (3, "bytes"), (5, "packed")])
+def test_exact_on_emulated_devices(exported, target, case, layout):
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    result = verify(exported(layout, **CASES[case]), target)
+    assert result.exact
+    assert result.steps == 2 * 20 + 32
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_figures_of_a_device(exported, target):
+    """n_h² products take more than n_h² / 2 instructions, and the sizes contain what is known to be there."""
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    found = measure(exported(n_h=64, integer=True), target)
+    W, state = 64 * 64 // 2, 4 * 64 + 4 + 8
+    assert 64 * 64 // 2 < found["instructions_per_step"] < 64 * 64 * 20
+    assert W < found["flash_bytes"] < W + 6000
+    assert state + 12 <= found["ram_bytes"] <= state + 12 + 8  # the outputs, alignment; nothing static in the model
+    assert 0 < found["stack_bytes"] < 500
+
+
+def test_m55_is_compiled_and_says_whether_it_ran(exported):
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    result = verify(exported(), "cortex-m55")
+    assert result.exact is not False
+    assert result.flash_bytes > 0
+    assert result.ran_on or any("not run" in reason for reason in result.skipped)
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "host"])
+def test_cross_compiler_has_nothing_to_say(exported, tmp_path, target):
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    folder, device = find(exported(normalised=True)), TARGETS[target]
+    build.build(
+        folder,
+        tmp_path,
+        target,
+        device,
+        build.cross_compiler(target),
+        (*device.zig, *STRICT, "-Wno-overlength-strings"),
+    )
+
+
+def flip(path, array, index, bit):
+    """One bit of one entry of an array in NAME.c."""
+    text = path.read_text()
+    start = text.index("{", text.index(f" {array}[")) + 1
+    entries = list(re.finditer(r"-?\d+", text[start : text.index("}", start)]))
+    entry = entries[index]
+    changed = int(entry[0]) ^ (1 << bit)
+    path.write_text(text[: start + entry.start()] + str(changed) + text[start + entry.end() :])
+
+
+def test_a_flipped_weight_is_caught_with_its_unit(exported):
+    """Row 5 of W: two words of 8 weights; any weight of the 13, any of its bits."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        folder = exported()
+        j = int(rng.integers(13))
+        field = j % 8 // 2 * 4 + j % 2 * 16  # qornn_plane.h
+        flip(folder / "net.c", "net_W_planes", 5 * 2 + j // 8, field + int(rng.integers(4)))
+        result = verify(folder)
+        assert result.exact is False
+        assert result.difference.unit == 5
+        assert result.difference.got != result.difference.want
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_flipped_readout_is_caught_with_its_output(exported, integer):
+    folder = exported(integer=integer)
+    flip(folder / "net.c", "net_b_o_int" if integer else "net_b_o", 0, 0)
+    result = verify(folder)
+    assert result.exact is False
+    assert (result.difference.step, result.difference.output) == (0, 0)
+
+
+def test_a_flip_that_no_step_shows_is_caught_by_the_checksum(exported):
+    """Weights past n_h meet states that are always zero."""
+    folder = exported()
+    flip(folder / "net.c", "net_W_planes", 1, 31)
+    result = verify(folder)
+    assert result.exact is False
+    assert result.difference.step is None
+    assert "checksum" in str(result.difference)
+
+
+def test_a_flipped_weight_is_caught_on_a_device(exported):
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    folder = exported("bytes")
+    flip(folder / "net.c", "net_W_bytes", 7 * 16 + 2, 2)
+    result = verify(folder, "cortex-m4")
+    assert result.exact is False
+    assert result.difference.unit == 7
+
+
+def test_without_its_program_a_folder_still_tells_the_step(exported):
+    """The first steps hold whole states, so the unit is known even then."""
+    folder = exported()
+    (folder / "net.qornn").unlink()
+    flip(folder / "net.c", "net_M_U", 3, 29)
+    result = verify(folder)
+    assert result.exact is False
+    assert result.difference.step is not None
+
+
+def test_bad_folders_are_refused(tmp_path, exported):
+    with pytest.raises(SettingsError, match="no folder"):
+        verify(tmp_path / "nowhere")
+    with pytest.raises(SettingsError, match="found none"):
+        verify(tmp_path)
+    folder = exported()
+    with pytest.raises(SettingsError, match="cortex-m4"):
+        verify(folder, "cortex-m5")
+    (folder / "example_main.c").unlink()
+    with pytest.raises(SettingsError, match=r"example_main\.c"):
+        verify(folder)
+
+
+def test_code_that_does_not_compile_says_why(exported):
+    folder = exported()
+    (folder / "net.c").write_text("int net_init(void) { return oops; }\n")
+    with pytest.raises(VerifyError, match="oops"):
+        verify(folder)
+
+
+def test_code_that_crashes_is_an_error(exported):
+    folder = exported()
+    (folder / "example_main.c").write_text("int main(void) { return 7; }\n")
+    with pytest.raises(VerifyError, match="status 7"):
+        verify(folder)
+
+
+def test_missing_tools_are_named(exported, monkeypatch):
+    folder = exported()
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(VerifyError, match="no-such-compiler"):
+        verify(folder)
+    monkeypatch.delenv("CC")
+    monkeypatch.setattr("qornn.verify.build.find_spec", lambda name: None)
+    with pytest.raises(VerifyError, match=r"qornn\[mcu\]"):
+        verify(folder, "cortex-m4")
+    monkeypatch.setattr("qornn.verify.build.shutil.which", lambda name: None)
+    with pytest.raises(VerifyError, match="no C compiler"):
+        verify(folder)
+
+
+def test_too_large_is_said_before_compiling(exported, monkeypatch):
+    """n_h = 730, one byte a weight: 533 kB and more do not fit 256 kB."""
+    monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))
+    folder = exported("bytes", n_h=730, k_a=8)
+    with pytest.raises(VerifyError, match=r"5\d{5} bytes.* of 262144 bytes of flash"):
+        verify(folder, "cortex-m0")
+
+
+def test_writing_to_flash_is_a_fault(exported):
+    """A linker mistake must not pass: flash cannot be written on a device, nor here."""
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    folder = exported()
+    text = (folder / "example_main.c").read_text()
+    broken = text.replace("    uint32_t seed =", "    *(volatile int16_t *)net_inputs = 1;\n    uint32_t seed =")
+    assert broken != text
+    (folder / "example_main.c").write_text(broken)
+    for target in ("cortex-m0", "rv32"):
+        with pytest.raises(VerifyError, match=r"fails on the device|fault|exception"):
+            verify(folder, target)
+
+
+def test_every_target_is_one_entry():
+    assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]

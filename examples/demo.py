@@ -25,9 +25,11 @@ from qornn.recipe import resolve
 from qornn.tasks import make_task
 from qornn.train.log import read_metrics
 from qornn.train.run import Run, start
+from qornn.verify import measure
 
 ROOT = Path(__file__).parent.parent
 NETWORKS: dict[str, int | None] = {"full precision": None, "4-bit weights": 4}
+MEASURED = ("steps", "exact", "instructions_per_step", "flash_bytes", "ram_bytes", "stack_bytes")
 INTEGERS: dict[str, Literal["float", "int8"]] = {
     "+ integer recurrence, 12-bit states": "float",
     "+ 8-bit readout, integers only": "int8",
@@ -47,11 +49,13 @@ def main() -> None:
         run, rows[name], curves[name] = train(bits, fresh(options.out), options.settings)
     console.print("\n[bold]From the 4-bit network to integers[/bold]")
     rows |= lower(run, options.out)
+    console.print("\n[bold]To C, replayed on this machine and on an emulated Cortex-M4[/bold]")
+    devices = flash(options.out)
     picture = options.out / "demo.png"
     draw(rows, curves, picture)
-    print(f"\n{table(rows)}\n\nThe learning curves: {picture}")
+    print(f"\n{table(rows)}\n\n{verdict(devices)}\n\nThe learning curves: {picture}   The C: {options.out / 'c'}")
     if options.record:
-        record(rows, picture)
+        record(rows, devices, picture)
 
 
 def fresh(out: Path) -> Path:
@@ -100,6 +104,25 @@ def lower(run: Run, out: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def flash(out: Path) -> dict[str, dict[str, Any]]:
+    """The integer network as a folder of C, its test vectors replayed bit for bit."""
+    program = qornn.load(out / "digits-int8.qornn")
+    assert isinstance(program, qornn.IntegerProgram)
+    folder = qornn.export.c(program, out / "c", name="digits")
+    found = {target: measure(folder, target) for target in ("host", "cortex-m4")}
+    return {target: {key: figures[key] for key in MEASURED} for target, figures in found.items()}
+
+
+def verdict(devices: dict[str, dict[str, Any]]) -> str:
+    """What the replays showed, in a sentence."""
+    host, m4 = devices["host"], devices["cortex-m4"]
+    return (
+        f"The last row as C: {host['steps']} steps replayed bit for bit on this machine and on an emulated Cortex-M4: "
+        f"{m4['instructions_per_step']:,} instructions a step, {m4['flash_bytes']:,} bytes of flash with its code, "
+        f"{m4['ram_bytes']:,} bytes of RAM and {m4['stack_bytes']:,} of stack."
+    )
+
+
 def table(rows: dict[str, dict[str, Any]]) -> str:
     """The figures as a Markdown table."""
     header = "| digits, 64 steps | test accuracy | bytes | singular values of W_q |\n" + 4 * "|---" + "|\n"
@@ -135,10 +158,21 @@ def draw(rows: dict[str, dict[str, Any]], curves: dict[str, list[tuple[float, fl
     figure.savefig(path, dpi=120)
 
 
-def record(rows: dict[str, dict[str, Any]], picture: Path) -> None:
+def block_text(rows: dict[str, dict[str, Any]], devices: dict[str, dict[str, Any]]) -> str:
+    """What the README shows of a record."""
+    return f"{table(rows)}\n\n{verdict(devices)}\n"
+
+
+def record(rows: dict[str, dict[str, Any]], devices: dict[str, dict[str, Any]], picture: Path) -> None:
     """Renew what the README shows, from this run alone."""
     machine = f"{platform.machine()}, {torch.get_num_threads()} threads"
-    content = {"version": qornn.__version__, "torch": torch.__version__, "machine": machine, "rows": rows}
+    content = {
+        "version": qornn.__version__,
+        "torch": torch.__version__,
+        "machine": machine,
+        "rows": rows,
+        "devices": devices,
+    }
     for folder in ("results", "docs"):
         (ROOT / folder).mkdir(exist_ok=True)
     (ROOT / "results" / "demo.json").write_text(
@@ -147,7 +181,7 @@ def record(rows: dict[str, dict[str, Any]], picture: Path) -> None:
     (ROOT / "docs" / "demo.png").write_bytes(picture.read_bytes())
     readme = ROOT / "README.md"
     block = re.compile(r"(<!-- demo: .*? -->\n).*?(<!-- /demo -->)", re.DOTALL)
-    text = block.sub(lambda m: m[1] + table(rows) + "\n" + m[2], readme.read_text(encoding="utf-8"))
+    text = block.sub(lambda m: m[1] + block_text(rows, devices) + m[2], readme.read_text(encoding="utf-8"))
     readme.write_text(text, encoding="utf-8")
 
 

@@ -13,5 +13,6 @@ def test_the_demo_ends_with_something_to_look_at(tmp_path):
     assert "| full precision |" in done.stdout
     assert "| 4-bit weights |" in done.stdout
     assert "integers only |" in done.stdout
+    assert "bit for bit on this machine" in done.stdout
     assert (tmp_path / "demo" / "digits-int8.qornn").exists()
     assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")

@@ -56,6 +56,6 @@ def test_the_table_is_its_record():
     spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
-    rows = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))["rows"]
-    shown = re.search(r"<!-- demo: .*? -->\n(.*?)\n<!-- /demo -->", TEXT, re.DOTALL)[1]
-    assert shown == demo.table(rows)
+    record = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))
+    shown = re.search(r"<!-- demo: .*? -->\n(.*?)<!-- /demo -->", TEXT, re.DOTALL)[1]
+    assert shown == demo.block_text(record["rows"], record["devices"])

@@ -193,6 +193,7 @@ int main(void) {
         ("packed", {"form": "thresholds", "activation": "modrelu", "n_h": 5, "k": 3, "k_a": 16, "integer": True}),
         ("bytes", {"form": "table", "activation": "modrelu", "k_a": 6, "n_h": 3, "k": 8}),
         ("bytes", {"form": "per-row+I", "activation": "identity", "codes": True, "n_i": 50, "n_h": 9}),
+        ("packed", {"form": "per-row~", "activation": "modrelu"}),
         ("packed", {"form": "multiplier", "codes": True, "n_i": 3, "n_h": 2, "k": 2, "integer": True}),
     ],
 )
@@ -350,11 +351,11 @@ def test_command_line(qornn_command, tmp_path):
     seen = json.loads(qornn_command("verify", out, "--json").stdout)
     assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
     text = (out / "net.c").read_text()
-    (out / "net.c").write_text(re.sub(r"(net_M_W\[5\] = \{\s+)\d+", r"\g<1>7", text))
+    (out / "net.c").write_text(re.sub(r"(net_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
     failed = qornn_command("verify", out, "--json", check=False)
     assert failed.returncode == 1
     assert json.loads(failed.stdout)["exact"] is False
-    assert re.search(r"step \d+, unit 0", failed.stderr)
+    assert re.search(r"step \d+, unit \d", failed.stderr)
     assert "--name" in qornn_command("export", program, "-o", tmp_path / "o2", check=False).stderr
     onnx_only = qornn_command("export", program, "-o", out, "--name", "net", "--single-step", check=False)
     assert "--single-step is for ONNX" in onnx_only.stderr

@@ -120,7 +120,8 @@ def test_sizes():
     assert make_multiplier(Fraction(1, 3), **SHIFTS).stored_bytes == 5
     assert make_thresholds(Fraction(1, 3), 2047, **SHIFTS).stored_bytes == 4 * 2047  # 8 kB at 12 bits
     assert make_table(Fraction(1, 3), 3, **SHIFTS).stored_bytes == 2 * 9
-    assert PerRow(M_W=[1, 1], M_U=[1, 1], shift=[1, 1]).stored_bytes == 2 * (4 + 4 + 1)
+    assert PerRow(M_W=[1, 2], M_U=[1, 1], shift=[1, 1]).stored_bytes == 2 * (4 + 4 + 1)
+    assert PerRow(M_W=[1, 1], M_U=[1, 1], shift=[1, 1]).stored_bytes == 4 + 4 + 1  # once for all rows
     assert PerRow(M_W=[1], M_U=[1], M_I=[1], shift=[1]).stored_bytes == 13
 
 

@@ -22,7 +22,7 @@ needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
 def make(
     form="per-row", activation="relu", *, codes=False, integer=False, relu=False, seed=0, normalised=False, **sizes
 ):
-    """A program; `form` as in requant, or per-row+I for the identity offset."""
+    """A program; `form` as in requant, or per-row+I for the identity offset, per-row~ for rows that differ."""
     settings = {"n_i": 3, "n_h": 13, "n_o": 3, "k": 4, "k_U": 5, "k_a": 9, "e": 2, "m": 0, **sizes}
     net = random_net(seed, alphas=(0.40625, 0.75, 1.25), activation=activation, codes=codes, **settings)
     rng = np.random.default_rng(seed)
@@ -32,6 +32,9 @@ def make(
         readout = IntReadout(V=V, bias=rng.integers(-1000, 1000, settings["n_o"]), scale=0.01, relu=relu)
     if form.startswith("per-row"):
         program, _ = per_row(net, form.endswith("I"), readout)
+        if form.endswith("~"):
+            spread = program.requant.M_W - rng.integers(1, 2**20, program.n_h, dtype=np.int32)
+            program = replace(program, requant=replace(program.requant, M_W=spread))
     else:
         program = paper(net, form, readout)
     if normalised:

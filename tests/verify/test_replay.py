@@ -15,6 +15,7 @@ DEVICES = ["cortex-m0", "cortex-m4", "rv32"]
 CASES = [
     {"form": "per-row", "k": 2, "n_h": 7, "n_i": 1},
     {"form": "per-row+I", "activation": "modrelu", "k": 3, "n_h": 33, "codes": True},
+    {"form": "per-row~", "k": 4, "n_h": 14},
     {"form": "multiplier", "k": 4, "n_h": 17, "integer": True},
     {"form": "thresholds", "activation": "identity", "k": 5, "n_h": 9, "integer": True, "relu": True},
     {"form": "table", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
@@ -144,7 +145,7 @@ def test_without_its_program_a_folder_still_tells_the_step(exported):
     """The first steps hold whole states, so the unit is known even then."""
     folder = exported()
     (folder / "net.qornn").unlink()
-    flip(folder / "net.c", "net_M_U", 3, 29)
+    flip(folder / "net.c", "net_M_U", 0, 29)
     result = verify(folder)
     assert result.exact is False
     assert result.difference.step is not None

@@ -50,7 +50,7 @@ class Constants:
 _FIELDS: Final = """
     n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed row_bytes bias bias_wide shift_W shift_U shift
-    multiplier thresholds table table_size M_W M_U M_I row_shift readout_relu V b_o scale V_int b_o_int"""
+    multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale V_int b_o_int"""
 FIELDS: Final = tuple(_FIELDS.split())
 _POINTERS: Final = """
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed bias bias_wide thresholds table M_W M_U M_I
@@ -102,9 +102,10 @@ def _input(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict
 def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
     requant, bias = program.requant, program.bias
     if isinstance(requant, PerRow):
-        arrays |= {"M_W": requant.M_W, "M_U": requant.M_U, "row_shift": requant.shift}
-        if requant.M_I is not None:
-            arrays["M_I"] = requant.M_I
+        found = {"M_W": requant.M_W, "M_U": requant.M_U, "M_I": requant.M_I, "row_shift": requant.shift}
+        numbers["alike"] = int(requant.alike)
+        kept = slice(1 if requant.alike else None)
+        arrays |= {name: values[kept] for name, values in found.items() if values is not None}
         if bias is not None:
             arrays["bias_wide"] = bias
         return

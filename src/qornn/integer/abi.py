@@ -38,6 +38,7 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
         *((name, _pointer) for name in ("thresholds", "table")),
         ("table_size", _u32),
         *((name, _pointer) for name in ("M_W", "M_U", "M_I", "row_shift")),
+        ("alike", _u8),  # never here: the wide kernels load a row's own
         ("readout_relu", _u8),
         *((name, _pointer) for name in ("V", "b_o")),
         ("scale", ctypes.c_float),

@@ -144,8 +144,15 @@ class PerRow:
         return np.minimum((a + (1 << (shift - 1))) >> shift, top)
 
     @property
+    def alike(self) -> bool:
+        """Whether all rows have the same multipliers and shift, as with one scale a matrix; stored once then."""
+        arrays = (self.M_W, self.M_U, self.shift) if self.M_I is None else (self.M_W, self.M_U, self.M_I, self.shift)
+        return all((array == array[0]).all() for array in arrays)
+
+    @property
     def stored_bytes(self) -> int:
-        return sum(array.nbytes for array in (self.M_W, self.M_U, self.M_I, self.shift) if array is not None)
+        rows = 1 if self.alike else len(self.shift)
+        return rows * (9 if self.M_I is None else 13)
 
 
 Requant = Paper | PerRow

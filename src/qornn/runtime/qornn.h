@@ -22,6 +22,13 @@ extern "C" {
 #define QORNN_INLINE static inline
 #endif
 
+/* Called once a sequence: small rather than fast. */
+#if defined(__GNUC__)
+#define QORNN_RARE __attribute__((cold))
+#else
+#define QORNN_RARE
+#endif
+
 typedef char qornn_right_shift_is_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
 
 enum { QORNN_BYTES, QORNN_PACKED };                                             /* layout */
@@ -71,6 +78,7 @@ typedef struct {
     uint32_t table_size;
     const int32_t *M_W, *M_U, *M_I; /* per row; M_I only with the identity offset */
     const uint8_t *row_shift;
+    uint8_t alike; /* one multiplier of each kind and one shift serve every row */
 
     uint8_t readout_relu;
     const float *V; /* row by row */
@@ -92,7 +100,7 @@ void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16
 void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
 
 /* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
-void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+QORNN_RARE void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
                          const int16_t *h, float *y);
 
 /* y = V h + b_o, all integers. */

@@ -49,10 +49,11 @@ QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t 
 /* Scheme per-row: v = M_W sum W_i h_i + M_U sum U_i x_i (+ M_I h_i[j]), below 2^62 by the program's own proof. */
 QORNN_INLINE int32_t qornn_next_per_row(const qornn_program *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
     const int64_t top = (int64_t)((1u << (p->bits_h - 1)) - 1u);
-    const unsigned shift = p->row_shift[j];
-    int64_t z = (int64_t)p->M_W[j] * sum + (int64_t)p->M_U[j] * drive;
+    const size_t row = p->alike ? 0 : j;
+    const unsigned shift = p->row_shift[row];
+    int64_t z = (int64_t)p->M_W[row] * sum + (int64_t)p->M_U[row] * drive;
     if (p->M_I) {
-        z += (int64_t)p->M_I[j] * own;
+        z += (int64_t)p->M_I[row] * own;
     }
     int64_t a = z;
     if (p->activation != QORNN_RELU) {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -65,16 +65,19 @@ def bench_infer(
         "repeats": repeats,
         "host": host,
         "mcu": {target: _on_device(device, target, say) for target in targets},
+        "mcu_int8_readout": {
+            target: _on_device(make_program(device.n_h, readout="int8"), target, say) for target in targets
+        },
     }
 
 
-def make_program(n_h: int, seed: int = 0) -> IntegerProgram:
-    """An untrained network as it would be deployed: per-row scales, ReLU, pixels in, the last state read in float."""
+def make_program(n_h: int, seed: int = 0, *, readout: Literal["float", "int8"] = "float") -> IntegerProgram:
+    """The paper's pmnist network, untrained: one scale a matrix, ReLU, pixels in, the last state read in float."""
     generator = torch.Generator().manual_seed(seed)
-    model = OrthogonalRNN(1, n_h, N_O, bits=BITS, scale="row", activation="relu", readout="last", generator=generator)
+    model = OrthogonalRNN(1, n_h, N_O, bits=BITS, activation="relu", readout="last", generator=generator)
     pixels = torch.randint(0, 256, (16, CALIBRATED, 1), generator=generator)
     samples = make_samples(0, 255, 1 / 255, channels=1)
-    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, scheme="per-row", input=samples, quiet=True)
+    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, readout=readout, input=samples, quiet=True)
 
 
 def _bench_size(program: IntegerProgram, repeats: int, say: Callable[[str], None]) -> dict[str, Any]:

@@ -87,10 +87,11 @@ def _show_infer(figures: dict[str, Any]) -> None:
     title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs a time step of the batch (medians)"
     print_table(title, ["n_h", "batch", "who", "µs a step", "ours is faster", "model bytes"], rows)
     devices = [
-        [target, f"skipped: {found['skipped']}", None, None, None]
+        [target, readout, f"skipped: {found['skipped']}", None, None, None]
         if "skipped" in found
-        else [target, *(found[k] for k in ("instructions_per_step", "flash_bytes", "ram_bytes", "layout"))]
-        for target, found in figures["mcu"].items()
+        else [target, readout, *(found[k] for k in ("instructions_per_step", "flash_bytes", "ram_bytes", "layout"))]
+        for readout, key in (("float V", "mcu"), ("8-bit V", "mcu_int8_readout"))
+        for target, found in figures[key].items()
     ]
-    columns = ["target", "instructions a step", "flash bytes", "RAM bytes", "layout"]
+    columns = ["target", "readout", "instructions a step", "flash bytes", "RAM bytes", "layout"]
     print_table("Emulated devices; instructions, not cycles", columns, devices)

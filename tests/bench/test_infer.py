@@ -79,7 +79,7 @@ def test_the_report_has_the_figures_that_are_promised(emulator):
             for name in PEERS:  # how many times faster we are; figures are rounded
                 ratio = batch["peers"][name]["us_per_step"] / batch["us_per_step"]
                 assert batch[f"vs_{name}"] == pytest.approx(ratio, rel=0.01, abs=0.006)
-    assert emulator == [(12, "packed", target) for target in ("cortex-m4", "cortex-m0", "rv32")]
+    assert emulator == [(12, "packed", target) for target in ("cortex-m4", "cortex-m0", "rv32")] * 2  # both readouts
     wanted = {"instructions_per_step": 1000, "flash_bytes": 2000, "ram_bytes": 300, "layout": "packed", "n_h": 12}
     assert all(found == wanted for found in figures["mcu"].values())
 
@@ -130,7 +130,7 @@ def test_the_command_prints_json_or_tables(monkeypatch, capsys):
     host["batch_128"] = {**host, "skipped": {"torch_lstm_int8": "gone"}}
     mcu = {"cortex-m4": {"instructions_per_step": 55, "flash_bytes": 66, "ram_bytes": 77, "layout": "packed"}}
     mcu["rv32"] = {"skipped": "no emulator"}
-    figures = {"bits": 4, "engine": "numpy", "host": {"170": host}, "mcu": mcu}
+    figures = {"bits": 4, "engine": "numpy", "host": {"170": host}, "mcu": mcu, "mcu_int8_readout": mcu}
     monkeypatch.setattr(infer, "bench_infer", lambda **_: figures)
     cli.run("infer", json=True)
     assert json.loads(capsys.readouterr().out) == figures

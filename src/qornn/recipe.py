@@ -40,6 +40,7 @@ class ModelSettings:
     exact: bool = False  # bjorck: every iteration as written, the slow way to the same matrix
     bits: int | None = 8
     bits_U: int | None = None  # None: the same as bits
+    activation_bits: int | None = None  # fastrnn, fastgrnn: of the state while training; else states are float
     quantizer: str = "uniform"
     scale: str = "tensor"
     activation: str = "relu"
@@ -236,7 +237,7 @@ def _cell(task: str, entry: Mapping[str, Any]) -> Cell:
     bits, paper = parse_bits(facts.pop("bits")), facts.pop("paper", None)
     recipe = _for_strategy(task, strategy)
     trained = None if facts.get("post") else bits
-    recipe = replace(recipe, model=replace(recipe.model, bits=trained))
+    recipe = replace(recipe, model=replace(recipe.model, bits=trained, activation_bits=facts.get("activation_bits")))
     recipe = recipe.override(f"{key}={json.dumps(value)}" for key, value in facts.pop("set", {}).items())
     return Cell(recipe=recipe, table=table, strategy=strategy, bits=bits, paper=paper, facts=facts)
 

@@ -149,7 +149,7 @@ def test_bad_settings_are_refused_in_words(call, message):
 
 
 def test_the_docstring_example_runs():
-    assert doctest.testmod(module).attempted == 2
+    assert doctest.testmod(module).attempted == 3
     assert doctest.testmod(module).failed == 0
 
 

@@ -77,6 +77,8 @@ def _of_run(
     task, batch = trained.task(), recipe.train.batch
     model = trained.model.to(choose_device(device))
     used = recipe.model.bits if bits is None else parse_bits(bits)
+    if recipe.model.kind != "qornn" and activation_bits is not None:
+        raise SettingsError(f"the baseline {recipe.model.kind!r} has no integer form; leave out --activation-bits")
     if used is None and activation_bits is not None:
         raise SettingsError("full-precision weights have no integers; add --bits to quantize them first")
     with quantized(model, None):
@@ -86,7 +88,8 @@ def _of_run(
     if used is not None:
         with nullcontext() if used == recipe.model.bits else quantized(model, used):
             on = evaluate(model, task, "test", batch)
-            integer = score(lower(trained, activation_bits=activation_bits or DEFAULT), task)
+            if recipe.model.kind == "qornn":
+                integer = score(lower(trained, activation_bits=activation_bits or DEFAULT), task)
     cell = find_cell(recipe, post_bits=None if used == recipe.model.bits else used)
     paper = cell.paper if cell else None
     value = off if on is None else on
@@ -100,7 +103,7 @@ def _of_run(
         "float": off,
         "weights_quantized": on,
         "integer": integer,
-        "integer_activation_bits": None if used is None else activation_bits or DEFAULT,
+        "integer_activation_bits": None if integer is None else activation_bits or DEFAULT,
         "finished": trained.finished,
     }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import Bits, Json, Set
+from qornn.cli.options import Bits, Json, Model, Set
 from qornn.cli.output import bits_text, print_json, print_table
 from qornn.errors import SettingsError
 from qornn.integer.size import KB
@@ -22,6 +22,7 @@ def run(
         str | None, typer.Argument(help="A task, a run folder or a program file; without one, the paper's whole table.")
     ] = None,
     bits: Bits = "recipe",
+    model: Model = "qornn",
     set: Set = None,
     json: Json = False,
 ) -> None:
@@ -45,7 +46,7 @@ def run(
         own = [] if bits == AS_THE_RECIPE else [f"model.bits={bits}"]
         recipe = read_run(Path(what)).override([*own, *(set or [])])
     else:
-        recipe = resolve(what, bits=bits, settings=set or [])
+        recipe = resolve(what, model=model, bits=bits, settings=set or [])
     figures = _figures(recipe)
     cell = find_cell(recipe)
     figures["paper_kB_published"] = cell.facts.get("paper_kB") if cell else None
@@ -58,6 +59,8 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
         return
     flat = {key: value for key, value in figures.items() if key != "operations"}
     print_table(title, ["", ""], flat.items())
+    if not figures["operations"]:
+        return
     rows = [
         [column, matrix, ops["mult"], ops["add"], ops["operands"]]
         for column, step in figures["operations"].items()
@@ -110,13 +113,17 @@ def _of_program(path: Path) -> dict[str, Any]:
 
 
 def _figures(recipe: Recipe) -> dict[str, Any]:
-    from qornn.integer.size import complexity, size
+    from qornn.integer.size import baseline_size, complexity, size
     from qornn.tasks import make_task
 
     settings = dict(recipe.task)
     task, m = make_task(settings.pop("name"), **settings), recipe.model
-    found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
-    operations = complexity(task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=2 if task.one_hot else 9)
+    if m.kind == "qornn":
+        found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
+        operations = complexity(task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=2 if task.one_hot else 9)
+    else:
+        found = baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
+        operations = {}  # the paper's table is of its own recurrence
     return {
         "task": task.name,
         "n_i": task.n_i,

@@ -12,6 +12,13 @@ from qornn.integer.matrix import packed_bytes
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
 SCALES: Final = ("tensor", "row")
+GATES: Final = {  # of a baseline: matrices of either kind, biases a unit, single numbers
+    "rnn": (1, 2, 0),
+    "lstm": (4, 8, 0),
+    "gru": (3, 6, 0),
+    "fastrnn": (1, 1, 2),
+    "fastgrnn": (1, 2, 2),
+}
 ACTIVATIONS: Final = ("relu", "modrelu", "identity", "tanh")
 
 
@@ -89,6 +96,33 @@ def size(
         paper_bytes=n_h * (n_h * k + n_i * k_U) / 8 + V,
         true_bytes=packed_bytes(n_h * n_h, k) + packed_bytes(n_h * n_i, k_U) + V + FLOAT_BYTES * floats,
         accumulator_bits=accumulator_bits(n_h, bits, activation_bits),
+    )
+
+
+def baseline_size(kind: str, n_i: int, n_h: int, n_o: int, *, bits: int | None, scale: str = "tensor") -> Size:
+    """The size of a baseline: its matrices at k bits, V and the biases in float32.
+
+    paper = gates·(n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes, as for ours; true adds biases, b_o and alphas. torch's cells
+    have two biases a gate; the two matrices of a FastGRNN serve both of its gates.
+
+    >>> baseline_size("lstm", 1, 170, 10, bits=None).parameters
+    117980
+    """
+    _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
+    if kind not in GATES:
+        raise unknown("baseline", kind, GATES)
+    gates, biases, scalars = GATES[kind]
+    k = 8 * FLOAT_BYTES if bits is None else check_bits(bits)
+    V = FLOAT_BYTES * n_o * n_h
+    matrices = gates * n_h * (n_h + n_i)
+    floats = n_o + biases * n_h + scalars
+    if bits is not None:
+        floats += 2 * (gates * n_h if scale == "row" else 1)
+    return Size(
+        parameters=matrices + n_h * n_o,
+        paper_bytes=matrices * k / 8 + V,
+        true_bytes=packed_bytes(gates * n_h * n_h, k) + packed_bytes(gates * n_h * n_i, k) + V + FLOAT_BYTES * floats,
+        accumulator_bits=None,
     )
 
 

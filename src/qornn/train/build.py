@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from qornn.baselines import BASELINES
 from qornn.errors import unknown
 from qornn.model import OrthogonalRNN
 from qornn.recipe import ModelSettings, Recipe
@@ -57,4 +58,20 @@ def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> n
     )
 
 
-MODELS: dict[str, Callable[[ModelSettings, Task, torch.Generator], nn.Module]] = {"qornn": _qornn}
+def _baseline(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:
+    return BASELINES[settings.kind](
+        task.n_i,
+        settings.n_h,
+        task.n_o,
+        bits=settings.bits,
+        scale=settings.scale,
+        activation_bits=settings.activation_bits,
+        readout=task.readout,
+        generator=generator,
+    )
+
+
+MODELS: dict[str, Callable[[ModelSettings, Task, torch.Generator], nn.Module]] = {
+    "qornn": _qornn,
+    **dict.fromkeys(BASELINES, _baseline),
+}

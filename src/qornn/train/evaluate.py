@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from qornn.baselines import Baseline
 from qornn.model import OrthogonalRecurrence
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
@@ -48,7 +49,7 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
         model(few.x, lengths=few.lengths)
     found = [_of_layer(layer) for layer in recurrences(model)]
     if not found:
-        return {"max_h": max(largest, default=float("nan"))}
+        return {"max_h": max(largest, default=float("nan"))}  # a baseline has no W that should be orthogonal
     worst = {"orthogonality": max, "sigma_min": min, "sigma_max": max, "saturation": max}
     return {key: pick(f[key] for f in found) for key, pick in worst.items()} | {"max_h": max(largest)}
 
@@ -56,7 +57,7 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
 @contextmanager
 def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     """Inside, every layer's weights are on `bits` bits, whatever it was trained with (PTQ); None: quantizers off."""
-    layers = recurrences(model)
+    layers: list[OrthogonalRecurrence | Baseline] = [*recurrences(model), *_baselines(model)]
     before = [(layer.q_W, layer.q_U) for layer in layers]
     for layer, own in zip(layers, before, strict=True):
         layer.q_W, layer.q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in own)
@@ -65,6 +66,10 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     finally:
         for layer, (q_W, q_U) in zip(layers, before, strict=True):
             layer.q_W, layer.q_U = q_W, q_U
+
+
+def _baselines(model: nn.Module) -> list[Baseline]:
+    return [module for module in model.modules() if isinstance(module, Baseline)]
 
 
 def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
@@ -93,13 +98,14 @@ def _clipped_share(W: Tensor, quantizer: Quantizer | None) -> float:
 
 @contextmanager
 def _largest_states(model: nn.Module) -> Iterator[list[float]]:
-    """Collects max|h| of every orthogonal layer that runs inside."""
+    """Collects max|h| of every orthogonal layer, or of a baseline's last states, that runs inside."""
     largest: list[float] = []
 
     def look(module: nn.Module, inputs: Any, outputs: tuple[Tensor, Tensor]) -> None:
-        largest.append(float(outputs[0].abs().max()))
+        largest.append(float(outputs[1 if isinstance(module, Baseline) else 0].abs().max()))
 
-    hooks = [layer.register_forward_hook(look) for layer in recurrences(model)]
+    watched: list[nn.Module] = [*recurrences(model), *_baselines(model)]
+    hooks = [layer.register_forward_hook(look) for layer in watched]
     try:
         yield largest
     finally:

@@ -276,3 +276,42 @@ def test_lower_is_a_module_and_a_function():
 
     assert callable(qornn.lower)
     assert room.calibrate is qornn.calibrate
+
+
+def test_normalised_floats_find_their_raw_samples():
+    """A network trained on (scale·raw − mean)/std: its floats, the raw samples behind them, and the program agree."""
+    from qornn.integer.inputs import make_samples
+
+    rng = np.random.default_rng(0)
+    raw = rng.integers(-2000, 2000, (40, 25, 2))
+    mean, std = np.array([0.3, -0.1]), np.array([0.5, 2.0])
+    x = (raw * 1e-3 - mean) / std
+    part = make_samples(-2000, 1999, 1e-3, channels=2, bits=14, mean=mean, std=std)
+    assert np.abs(part.from_floats(x) - raw).max() <= 1  # the offset is a whole number
+    model = network()
+    program = lower(model, torch.tensor(x).float(), input=part, activation_bits=16, quiet=True)
+    with torch.no_grad():
+        want = model(torch.tensor(x).float())[0].numpy()
+    assert np.abs(program.run(raw) - want).max() < 5e-3 * np.abs(want).max()
+    assert program.provenance["lowering"]["saturation"] < 0.01
+
+
+def test_calibration_takes_as_many_sequences_as_asked(digits):
+    assert calibrate(digits, sequences=10, quiet=True).sequences == 20  # of training and of validation
+    assert calibrate(network(), signals(), sequences=33, quiet=True).sequences == 33
+    assert calibrate(network(), [signals(), signals()], sequences=50, quiet=True).sequences == 50
+    with pytest.raises(SettingsError, match="at least 1"):
+        calibrate(network(), signals(), sequences=-1)
+
+
+def test_the_report_says_what_alpha_h_is(digits):
+    report = lower(digits, alpha_h=99.9, quiet=True).provenance["lowering"]
+    assert report["alpha_h_rule"] == 99.9
+    assert report["percentiles"]["99.9"] == report["alpha_h"]
+    assert report["checked_sequences"] >= 64
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan])
+def test_an_input_scale_must_be_positive(alpha):
+    with pytest.raises(SettingsError, match="input_alpha"):
+        lower(network(), signals(), input_alpha=alpha, quiet=True)

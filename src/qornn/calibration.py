@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ from qornn.tasks import Batch, Task
 PERCENTILES = (99.0, 99.9, 99.99, 99.999)
 BINS = 4096
 SEQUENCES = 10_000  # of each split, unless more are asked for
-CHECKED = 64  # sequences on which the finished program is compared with exact arithmetic
+CHECKED = 64  # sequences, spread over the data, on which the finished program is compared with exact arithmetic
+PARTS = 8  # batches that they come from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +63,18 @@ def calibrate(
     `source` is a run, or an OrthogonalRNN with `data`: an array (N, T, n_i), codes (N, T), or an iterable of such.
     At most `sequences` of each split are taken, None for all; without a task, of the data.
     """
+    if sequences is not None and sequences < 1:
+        raise SettingsError(f"sequences must be at least 1, or None for all, got {sequences}")
     model, task = open_source(source)
-    parts, total = _batches(model, task, data, sequences, batch, seed)
+    parts, total = _batches(task, data, sequences, batch, seed)
+    every = max(1, (total or 0) // PARTS)
     device = next(model.parameters()).device
     seen = Calibration(sequences=0, max_h=0.0, max_x=0.0, counts=np.zeros(BINS, np.int64), top=2.0**-20, batches=[])
-    training = model.training
-    model.eval()
     with torch.no_grad():
-        for part in progress(parts, total=total, what="calibrating", quiet=quiet):
+        for number, part in enumerate(progress(parts, total=total, what="calibrating", quiet=quiet)):
             moved = part.to(device)
             states, _ = model.recurrence(moved.x, lengths=moved.lengths)
-            seen = _look(seen, part, states)
-    model.train(training)
+            seen = _look(seen, part, states, CHECKED // PARTS if total is None or number % every == 0 else 0)
     if not seen.sequences:
         raise SettingsError("there is no calibration data; give at least one sequence")
     if seen.max_h == 0:
@@ -90,27 +91,39 @@ def open_source(source: Any) -> tuple[OrthogonalRNN, Task | None]:
 
 
 def _batches(
-    model: OrthogonalRNN, task: Task | None, data: Any, sequences: int | None, batch: int, seed: int
+    task: Task | None, data: Any, sequences: int | None, batch: int, seed: int
 ) -> tuple[Iterable[Batch], int | None]:
     if data is None:
         if task is None:
             raise SettingsError("a module alone has no data; lower(model, x) with calibration data x, or lower(run)")
         sizes = {split: min(task.size(split), sequences or task.size(split)) for split in ("train", "validation")}
-        counts = {split: -(-size // batch) for split, size in sizes.items()}
-        parts = (task.batch(split, i, batch, seed=seed) for split, n in counts.items() for i in range(n))  # type: ignore[arg-type]
-        return parts, sum(counts.values())
+        parts = (
+            task.batch(split, start // batch, batch, seed=seed).rows(0, size - start)  # type: ignore[arg-type]
+            for split, size in sizes.items()
+            for start in range(0, size, batch)
+        )
+        return parts, sum(-(-size // batch) for size in sizes.values())
     if isinstance(data, Tensor | np.ndarray):
         data = torch.as_tensor(data)
         kept = data[:sequences] if sequences else data
         return (_as_batch(part) for part in kept.split(batch)), -(-len(kept) // batch)
-    return (part if isinstance(part, Batch) else _as_batch(torch.as_tensor(part)) for part in data), None
+    batches = (part if isinstance(part, Batch) else _as_batch(torch.as_tensor(part)) for part in data)
+    return batches if sequences is None else _first(batches, sequences), None
+
+
+def _first(batches: Iterable[Batch], sequences: int) -> Iterator[Batch]:
+    for part in batches:
+        yield part.rows(0, sequences)
+        sequences -= len(part.x)
+        if sequences <= 0:
+            return
 
 
 def _as_batch(x: Tensor) -> Batch:
     return Batch(x if x.ndim == 2 and not x.is_floating_point() else x.float(), torch.zeros(len(x)))
 
 
-def _look(seen: Calibration, part: Batch, states: Tensor) -> Calibration:
+def _look(seen: Calibration, part: Batch, states: Tensor, keep: int) -> Calibration:
     size = states.abs()
     max_h = float(size.max())
     if not math.isfinite(max_h):
@@ -120,14 +133,13 @@ def _look(seen: Calibration, part: Batch, states: Tensor) -> Calibration:
         top *= 2
         counts = np.concatenate([counts.reshape(-1, 2).sum(1), np.zeros(BINS // 2, np.int64)])
     if part.lengths is not None:  # zeros past a sequence's end are no states
-        size = size[torch.arange(size.shape[1])[None] < part.lengths[:, None].to(size.device)]
+        size = size[torch.arange(size.shape[1], device=size.device)[None] < part.lengths[:, None].to(size.device)]
     found = torch.histc(size, BINS, 0, top).cpu().numpy().astype(np.int64)
-    missing = CHECKED - sum(len(b.x) for b in seen.batches)
     return Calibration(
         sequences=seen.sequences + len(part.x),
         max_h=max(seen.max_h, max_h),
         max_x=max(seen.max_x, float(part.x.abs().max())),
         counts=counts + found,
         top=top,
-        batches=[*seen.batches, part.rows(0, missing)] if missing > 0 else seen.batches,
+        batches=[*seen.batches, part.rows(0, keep)] if keep and len(seen.batches) < 2 * PARTS else seen.batches,
     )

@@ -85,7 +85,8 @@ def lower(
         readout=_readout(model, readout, unit),
         steps=model.readout,
     )
-    report = {"scheme": scheme, "alpha_h": alpha_h, **seen.report(), **exactness, **_check(program, seen, model)}
+    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h}
+    report = {**chosen, **seen.report(), **exactness, **_check(program, seen, model)}
     return program.with_provenance(**_provenance(source, task), lowering=report)
 
 
@@ -260,7 +261,8 @@ def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> 
             saturated += int((np.abs(h[running]) == program.state.top).sum())
             if program.scheme == "per-row":
                 wrong += int((_exact(program, bias, before, drive[:, t])[running] != h[running]).sum())
-    found = {"states": states, "saturation": saturated / states}
+    checked = sum(len(part.x) for part in seen.batches)
+    found = {"checked_sequences": checked, "states": states, "saturation": saturated / states}
     return found | ({"differing": wrong} if program.scheme == "per-row" else {})
 
 
@@ -301,7 +303,7 @@ def _check_choices(*, scheme: str, requant: str, readout: str, activation_bits: 
 def _percent(alpha_h: str | float) -> float:
     try:
         return float(alpha_h)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise SettingsError(f'alpha_h is "max" or a percentile such as 99.99, got {alpha_h!r}') from error
 
 

@@ -1,10 +1,11 @@
-"""qornn.load: a run folder gives a run, a file an IntegerProgram."""
+"""qornn.load: a run folder gives a run, a file or a name of the zoo an IntegerProgram."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qornn import zoo
 from qornn.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def load(what: str | Path) -> Run | IntegerProgram:
-    """Open a trained network: `qornn.load("runs/pm5")` or `qornn.load("pm5.qornn")`."""
-    path = Path(what)
+    """Open a trained network: `qornn.load("runs/pm5")`, `qornn.load("pm5.qornn")` or `qornn.load("zoo:digits-k4")`."""
+    path = locate(what)
     if path.is_dir():
         from qornn.train.run import load as load_run
 
@@ -24,6 +25,13 @@ def load(what: str | Path) -> Run | IntegerProgram:
     from qornn.integer.storage import load as load_program
 
     return load_program(path)
+
+
+def locate(what: str | Path) -> Path:
+    """The path that is meant, names of the zoo included."""
+    if str(what).startswith(zoo.PREFIX):
+        return zoo.file(str(what).removeprefix(zoo.PREFIX))
+    return Path(what)
 
 
 def load_program(what: str | Path) -> IntegerProgram:

@@ -1,10 +1,12 @@
 import errno
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ from qornn.errors import QornnError, SettingsError, WriteError
 from qornn.export import c_arrays, c_folder, c_vectors
 from qornn.export.c99 import state_bytes
 from qornn.integer.simulate import simulate
+from qornn.verify import verify
 
 RUNTIME = Path(qornn.__file__).parent / "runtime"
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -31,6 +34,13 @@ SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 def has_sanitizer():
     found = GCC and subprocess.run([GCC, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
     return bool(found) and found.startswith("/")
+
+
+def has_fma():
+    try:
+        return " fma " in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
 
 
 @pytest.fixture
@@ -74,11 +84,16 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
         qornn.__version__,
         "qornn export a.qornn",
         "task pmnist: accuracy 93.25",
-        "multiply-accumulates a step",
+        "Multiply-accumulates",
     ):
         assert fact in opening
-    assert "flash: all constants" in opening
-    assert "RAM: state" in opening
+    memory, work = opening[opening.index("Memory, in bytes") :].split("Multiply-accumulates")
+    assert "flash: all constants" in memory
+    assert "stack and code: `qornn verify" in memory
+    assert re.findall(r"a step +(\d+)\n +a readout +(\d+)", work) == [(str(13 * 16), str(13 * 3))]
+    all_ram = int(re.search(r"RAM: all, but for the stack +(\d+)", memory)[1])
+    assert all_ram == state_bytes(program, "packed") + 12
+    assert f"#define net_RAM_BYTES {all_ram} " in text
 
 
 @needs_gcc
@@ -126,6 +141,22 @@ def test_its_makefile_runs_the_vectors(folder):
 
 
 @needs_gcc
+def test_names_that_differ_in_case_alone_are_two_models(tmp_path):
+    folders = {
+        name: export.c(make(n_h=n_h), tmp_path / f"{n_h}", name=name) for name, n_h in {"pm": 5, "PM": 9}.items()
+    }
+    main = tmp_path / "main.c"
+    main.write_text(
+        '#include <stdio.h>\n#include "pm.h"\n#include "PM.h"\n'
+        "int main(void) { static pm_state a; static PM_state b; pm_init(&a); PM_init(&b);\n"
+        'printf("%d %d", pm_N_H, PM_N_H); return 0; }\n'
+    )
+    sources = [main, folders["PM"] / "PM.c", *model_sources(folders["pm"], "pm")]
+    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['pm']}", f"-I{folders['PM']}")
+    assert said == "5 9"
+
+
+@needs_gcc
 def test_two_models_link_into_one_program(tmp_path):
     """The runtime once, and each model's own answers."""
     programs = {"one": make(n_h=9, integer=True), "two": make(n_h=21, k=7, integer=True, codes=True, seed=3)}
@@ -164,20 +195,20 @@ TORTURE = """
 int main(void) {
     static const int16_t ends[4] = {-32768, 32767, 0, 1};
     net_state *s = (net_state *)malloc(sizeof(net_state)); /* the heap: the sanitizer sees its edges */
-    %(y)s *y = (%(y)s *)malloc(sizeof(%(y)s) * NET_N_O);
-    int16_t *x = (int16_t *)malloc(sizeof(int16_t) * NET_N_I);
+    %(y)s *y = (%(y)s *)malloc(sizeof(%(y)s) * net_N_O);
+    int16_t *x = (int16_t *)malloc(sizeof(int16_t) * net_N_I);
     uint32_t seed = 1;
     unsigned refused = 0;
     net_init(s);
     for (unsigned t = 0; t < 20000; t++) {
-        for (unsigned c = 0; c < NET_N_I; c++) {
+        for (unsigned c = 0; c < net_N_I; c++) {
             seed = seed * 1664525u + 1013904223u;
             x[c] = t %% 3 == 0 ? (int16_t)(seed >> 16) : ends[(t + c * (seed >> 31)) %% 4];
         }
         refused += (unsigned)(net_step(s, %(argument)s) != 0);
         if (t %% 16 == 0) net_predict(s, y);
     }
-    printf("%%u %%d", refused, net_classify(s) < NET_N_O);
+    printf("%%u %%d", refused, net_classify(s) < net_N_O);
     free(s); free(y); free(x);
     return 0;
 }
@@ -214,20 +245,29 @@ def test_sanitizers_find_nothing_whatever_the_input(tmp_path, layout, parts):
 @needs_gcc
 def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     program = make(normalised=True)
+    # A third, rounded, and offsets that leave little of the product: fused, many of these ties would not be ties.
+    thirds = {"alpha": 1.0, "offset": np.array([-1000, -999, 3]), "multiplier": np.full(3, 3 << 28)}
+    program = replace(program, input=replace(program.input, **thirds))
     folder = export.c(program, tmp_path / "out", name="net")
-    scale = program.input.scale
-    x = np.array([0.0, 0.5 * scale, -0.5 * scale, 1.49 * scale, -2.5 * scale, 1e30, -1e30, 199.99, 200.004], np.float32)
+    gain, offset = program.input.gain(), program.input.offset
+    rng = np.random.default_rng(0)
+    near = (rng.integers(-3100, 20100, (300, 3)) + rng.choice([-0.5, 0.0, 0.5], (300, 3)) - offset) / gain
+    ties = np.repeat(np.arange(900, 1100)[:, None] + 0.5, 3, 1) / gain
+    x = np.concatenate([[[0.0] * 3, [1e30] * 3, [-1e30] * 3], near, ties]).astype(np.float32)
     main = tmp_path / "main.c"
     main.write_text(
         '#include <stdio.h>\n#include <stdlib.h>\n#include "net.h"\nint main(void) {\n'
-        f"    static const float x[9] = {{{', '.join(c_arrays.literal(v) for v in x)}}};\n"
-        "    int16_t raw[3];\n    for (int i = 0; i < 9; i += 3) {\n        net_quantize(x + i, raw);\n"
+        f"    {c_arrays.array('x', x)}"
+        f"    int16_t raw[3];\n    for (int i = 0; i < {x.size}; i += 3) {{\n        net_quantize(x + i, raw);\n"
         '        printf("%d %d %d ", raw[0], raw[1], raw[2]);\n    }\n    return 0;\n}\n'
     )
-    said = compile_and_run(tmp_path, [main, *model_sources(folder)], f"-I{folder}", *STRICT)
     want = program.input.from_floats(x).clip(program.input.low, program.input.high)
-    assert [int(word) for word in said.split()] == want.tolist()
-    without = compile_and_run(tmp_path, [folder / "example_main.c", *model_sources(folder)], "-DNET_NO_QUANTIZE")
+    assert len(np.unique(want)) > 500
+    fused = ["-O2", "-ffp-contract=fast", *(["-mfma"] if platform.machine() == "x86_64" and has_fma() else [])]
+    for options in ([], fused):
+        said = compile_and_run(tmp_path, [main, *model_sources(folder)], f"-I{folder}", *STRICT, *options)
+        assert [int(word) for word in said.split()] == want.reshape(-1).tolist()
+    without = compile_and_run(tmp_path, [folder / "example_main.c", *model_sources(folder)], "-Dnet_NO_QUANTIZE")
     assert without == "exact steps=160\n"
 
 
@@ -292,6 +332,38 @@ def test_folders_of_others_are_left_alone(tmp_path):
         export.c(make(), out / "thesis.tex", name="net")
 
 
+def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
+    """A shell may stand in it, a link may lead to it."""
+    here, target, link = tmp_path / "here", tmp_path / "target", tmp_path / "link"
+    here.mkdir()
+    target.mkdir()
+    link.symlink_to(target)
+    node = here.stat().st_ino
+    monkeypatch.chdir(here)
+    export.c(make(), ".", name="net")
+    assert here.stat().st_ino == node
+    assert (here / "net.c").is_file()
+    export.c(make(), link, name="net")
+    assert link.is_symlink()
+    assert (target / "net.c").is_file()
+    for folder in (here, target):
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "target", "link"}
+
+
+@needs_gcc
+def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
+    (folder / "qornn_mine.c").write_text("int main(void) { return 3; }")
+    (folder / "qornn_old.c").write_text("#error old")
+    makefile = folder / "Makefile"
+    makefile.write_text(makefile.read_text().replace("RUNTIME := ", "RUNTIME := qornn_old.c ../x.c qornn_gone.h "))
+    export.c(make(seed=1), folder, name="net")
+    assert not (folder / "qornn_old.c").exists()
+    assert (folder / "qornn_mine.c").exists()
+    assert verify(folder).exact  # what is not ours is not compiled either
+    assert subprocess.run(["make", "-s", "-C", str(folder), "host"], check=False).returncode == 0
+
+
 def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     old = export.c(make(), tmp_path / "old", name="net")
     before = {path.name: path.read_bytes() for path in old.iterdir()}
@@ -304,10 +376,18 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
         return real(self, data)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    for out in (tmp_path / "new", old):
+    (tmp_path / "empty").mkdir()
+    for out in (
+        tmp_path / "new",
+        tmp_path / "a" / "b" / "new",
+        tmp_path / "empty" / "c" / "new",
+        tmp_path / "empty",
+        old,
+    ):
         with pytest.raises(WriteError, match="No space left"):
             export.c(make(seed=1), out, name="net")
-    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "old"]
+    assert not list((tmp_path / "empty").iterdir())
     assert {path.name: path.read_bytes() for path in old.iterdir()} == before
 
 
@@ -331,6 +411,12 @@ def test_probes_meet_every_state(tmp_path):
     assert (np.abs(states).max(0) > 0).all()
     assert states.min() < 0 < states.max()
     assert c_vectors.probe_states(make(n_h=30)).min() >= 0
+
+
+def test_the_readme_names_the_options_that_change_rounding(folder):
+    text = (folder / "README.md").read_text()
+    for option in ("-ffast-math", "-fassociative-math", "-ffp-contract=fast"):
+        assert option in text
 
 
 def test_templates_use_only_known_words(folder):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qornn.errors import QornnError, WriteError
+from qornn.errors import QornnError, SettingsError, WriteError
 from qornn.export.onnx_scan import onnx
 from qornn.integer.parts import Codes, FloatReadout, ModReLU, Samples
 from qornn.integer.requant import PerRow
@@ -233,6 +233,34 @@ def test_the_file_says_what_it_is(tmp_path):
     again = tmp_path / "b.onnx"
     onnx(program, again, command="qornn export a.qornn --to onnx")
     assert again.read_bytes() == (tmp_path / "a.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("trained", ["97 %", 97.25, ["accuracy"], None])
+def test_whatever_the_program_says_about_itself(trained, tmp_path):
+    onnx(make().with_provenance(task=["a", 1], trained=trained, metric=3), tmp_path / "a.onnx")
+    facts = {prop.key for prop in ox.load(tmp_path / "a.onnx").metadata_props}
+    assert "task" in facts
+    assert "metric" not in facts
+
+
+def test_the_graph_has_the_name_that_was_given(tmp_path):
+    for name, want in ((None, "qornn"), ("pm5", "pm5")):
+        onnx(make(), tmp_path / "a.onnx", name=name)
+        assert ox.load(tmp_path / "a.onnx").graph.name == want
+    with pytest.raises(SettingsError, match="name"):
+        onnx(make(), tmp_path / "b.onnx", name=" ")
+
+
+def test_command_line(qornn_command, tmp_path):
+    program, out = tmp_path / "p.qornn", tmp_path / "p.onnx"
+    make(n_h=5).save(program)
+    words = ("export", program, "--to", "onnx", "-o", out)
+    refused = qornn_command(*words, "--vector-steps", "64", check=False)
+    assert refused.returncode != 0
+    assert "--vector-steps is for C" in refused.stderr
+    assert not out.exists()
+    qornn_command(*words, "--name", "pm5")
+    assert ox.load(out).graph.name == "pm5"
 
 
 def test_no_half_written_file_is_left(tmp_path):

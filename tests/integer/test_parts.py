@@ -136,9 +136,11 @@ def test_the_bound_of_the_input_sum_is_reached_and_never_passed(seed):
     assert Codes(size=2).sum_bound(U).tolist() == np.abs(U).max(1).tolist()
 
 
-def test_floats_become_raw_samples_by_their_scale():
-    samples = Samples(**RAW, scale=0.25)
-    assert samples.from_floats(np.array([0.0, 0.125, -0.125, 0.37, 1e300, -1e300])).tolist() == [
+def test_floats_become_raw_samples():
+    plain = {"offset": [0], "multiplier": [1], "shift": [0]}
+    samples = replace(Samples(**RAW), alpha=0.25 * 2 ** (Samples(**RAW).bits - 1), scale=0.25, **plain)
+    assert samples.gain().tolist() == [4.0]
+    assert samples.from_floats(np.array([[0.0], [0.125], [-0.125], [0.37], [1e300], [-1e300]])).ravel().tolist() == [
         0,
         1,  # a tie
         -1,
@@ -146,8 +148,17 @@ def test_floats_become_raw_samples_by_their_scale():
         2**31,  # past int16, for `accept` to see
         -(2**31),
     ]
-    assert replace(samples, scale=1e-300).from_floats(np.array([1e300])).tolist() == [2**31]
     assert Codes(size=3).from_floats([[1, 2]]).tolist() == [[1, 2]]
+
+
+@given(st.integers(-1000, 1000), st.integers(1, 2**20), st.integers(0, 20), st.integers(-3000, 3000))
+def test_a_raw_sample_comes_back_from_its_float(offset, multiplier, shift, raw):
+    """x = (raw − offset)·multiplier/2^shift input units, exactly: from_floats undoes it."""
+    part = Samples(
+        bits=8, alpha=2.0, low=-3000, high=3000, offset=[offset], multiplier=[multiplier], shift=[shift], scale=1.0
+    )
+    x = (raw - offset) * multiplier / 2**shift * (2.0 / 2**7)
+    assert part.from_floats(np.array([[x]])).item() == raw
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

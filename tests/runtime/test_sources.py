@@ -1,6 +1,7 @@
 """The C sources by themselves: clean under every warning, as C99 and C++, on devices, and under the sanitizers."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -101,3 +102,42 @@ def test_a_constant_program_links_only_what_it_uses(tmp_path):
     assert b"qornn_readout_int" in image
     for unused in (b"qornn_plane1", b"qornn_plane2", b"qornn_plane8", b"qornn_bytes", b"qornn_readout_float"):
         assert b"\0" + unused + b"\0" not in image
+
+
+def test_targets_that_would_compile_to_something_else_are_refused(tmp_path):
+    """16-bit int, and floats in another order."""
+    source = tmp_path / "x.c"
+    source.write_text('#include "qornn.h"\n')
+    msp = [*command("clang"), "-target", "msp430-freestanding-none", "-fsyntax-only", "-I", RUNTIME]
+    done = subprocess.run([*map(str, msp), str(source)], capture_output=True, text=True)
+    assert done.returncode
+    assert "qornn_int_has_32_bits" in done.stderr
+    readout = RUNTIME / "qornn_readout_float.c"
+    done = subprocess.run([*command("gcc"), "-ffast-math", "-fsyntax-only", readout], capture_output=True, text=True)
+    assert done.returncode
+    assert "-ffast-math" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["thumb-freestanding-eabihf -mcpu=cortex_m7+fp_armv8d16sp", "aarch64-linux-gnu", "x86_64-linux-gnu -mfma"],
+)
+def test_products_are_not_fused_whatever_the_options(target, tmp_path):
+    """With this option clang does not heed the pragma."""
+    options = ["-target", *target.split(), "-O2", "-ffp-contract=fast"]
+    run(*command("clang"), *options, "-S", RUNTIME / "qornn_readout_float.c", "-o", tmp_path / "out.s")
+    assert not re.search(r"\bv?fn?m(add|la|ls|sub|a\.|s\.)", (tmp_path / "out.s").read_text())
+
+
+def test_the_layout_number_counts_every_field():
+    """In the order of the headers: a field that is forgotten there would make an old library pass for a new one."""
+    listed = re.findall(r"(PROGRAM|MODEL|BATCH)\((\w+)\),", (RUNTIME / "qornn_host_abi.c").read_text())
+    for kind, struct, file in (
+        ("PROGRAM", "qornn_program", "qornn.h"),
+        ("MODEL", "qornn_host_model", "qornn_host.h"),
+        ("BATCH", "qornn_batch", "qornn_host.h"),
+    ):
+        body = re.search(rf"typedef struct \{{([^}}]*)\}} {struct};", (RUNTIME / file).read_text())[1]
+        lines = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")
+        fields = [re.search(r"\w+$", part.strip())[0] for line in lines if line.strip() for part in line.split(",")]
+        assert [name for k, name in listed if k == kind] == [name for name in fields if name != "program"]

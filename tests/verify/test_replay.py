@@ -66,12 +66,25 @@ def test_figures_of_a_device(exported, target):
     assert 0 < found["stack_bytes"] < 500
 
 
-def test_m55_is_compiled_and_says_whether_it_ran(exported):
+def test_m55_is_compiled_and_says_that_it_did_not_run(exported, monkeypatch):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    monkeypatch.setattr("qornn.verify.qemu.shutil.which", lambda name: None)
     result = verify(exported(), "cortex-m55")
-    assert result.exact is not False
-    assert result.flash_bytes > 0
-    assert result.ran_on or any("not run" in reason for reason in result.skipped)
+    assert (result.exact, result.steps, result.ran_on) == (None, 0, [])
+    assert result.skipped == ["qemu-system-arm is not installed", "cortex-m55 was compiled but not run"]
+    assert (result.flash_bytes > 0, result.instructions_per_step) == (True, None)
+
+
+@pytest.mark.parametrize("name", ["keyboard", "board", "my_example_main"])
+def test_sizes_do_not_depend_on_the_name(tmp_path, name):
+    """The harness is told from the model by the names of its files."""
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    program = make(n_h=20)
+    folders = [export.c(program, tmp_path / n, name=n, vector_steps=3) for n in ("net", name)]
+    one, other = (measure(folder, "cortex-m4") for folder in folders)
+    assert one == other
+    assert one["flash_bytes"] > 20 * 20 // 2
 
 
 @pytest.mark.parametrize("target", [name for name in TARGETS if name != "host"])

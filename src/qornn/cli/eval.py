@@ -11,16 +11,17 @@ import typer
 
 from qornn.cli.options import DataDir, Device, Json, data_settings
 from qornn.cli.output import print_json, print_table
-from qornn.errors import SettingsError
+from qornn.errors import QornnError, SettingsError
 
 if TYPE_CHECKING:
     from qornn.tasks import Task
+    from qornn.train import Run
 
 DEFAULT = 12  # activation bits, the paper's
 
 
 def run(
-    what: Annotated[str, typer.Argument(help="A run folder or a program file.")],
+    what: Annotated[str, typer.Argument(help="A run folder, a program file or zoo:NAME.")],
     bits: Annotated[
         str | None, typer.Option("--bits", help="Quantize to this many bits first, without retraining (PTQ).")
     ] = None,
@@ -65,7 +66,6 @@ def _of_run(
     from dataclasses import replace
 
     from qornn.bits import parse_bits
-    from qornn.lower import lower, score
     from qornn.recipe import find_cell
     from qornn.train import load
     from qornn.train.evaluate import evaluate, quantized
@@ -82,14 +82,15 @@ def _of_run(
     if used is None and activation_bits is not None:
         raise SettingsError("full-precision weights have no integers; add --bits to quantize them first")
     with quantized(model, None):
-        off = evaluate(model, task, "test", batch)
+        off = evaluate(model, task, "test", batch, quiet=False)
     on: float | None = None
     integer: float | None = None
+    refused: str | None = None
     if used is not None:
         with nullcontext() if used == recipe.model.bits else quantized(model, used):
-            on = evaluate(model, task, "test", batch)
+            on = evaluate(model, task, "test", batch, quiet=False)
             if recipe.model.kind == "qornn":
-                integer = score(lower(trained, activation_bits=activation_bits or DEFAULT), task)
+                integer, refused = _in_integers(trained, task, activation_bits)
     cell = find_cell(recipe, post_bits=None if used == recipe.model.bits else used)
     paper = cell.paper if cell else None
     value = off if on is None else on
@@ -103,9 +104,24 @@ def _of_run(
         "float": off,
         "weights_quantized": on,
         "integer": integer,
-        "integer_activation_bits": None if integer is None else activation_bits or DEFAULT,
+        "integer_activation_bits": (activation_bits or DEFAULT) if integer is not None else None,
+        **({"integer_refused": refused} if refused else {}),
         "finished": trained.finished,
     }
+
+
+def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple[float | None, str | None]:
+    """The integer network's figure; where nobody asked for it, a network that cannot be lowered is no error."""
+    from qornn.lower import lower, score
+
+    try:
+        return score(
+            lower(trained, activation_bits=DEFAULT if activation_bits is None else activation_bits), task
+        ), None
+    except QornnError as error:
+        if activation_bits is not None:
+            raise
+        return None, str(error)
 
 
 def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
@@ -121,14 +137,16 @@ def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]
     recipe = from_tables(tables)
     recipe = recipe.override(data_settings(data_dir, recipe.task["name"]))
     task = build_task(recipe)
-    cell = find_cell(recipe)
+    trained_bits = recipe.model.bits
+    cell = find_cell(recipe, post_bits=None if program.W.bits == trained_bits else program.W.bits)
     value = score(program, task)
+    metric = program.provenance.get("metric")
     return task, {
         "value": value,
         "bits": program.W.bits,
         "activation_bits": program.state.bits,
         "paper": cell.facts.get("paper_at", {}).get(str(program.state.bits)) if cell else None,
         "integer": value,
-        "recorded": program.provenance.get("metric", {}).get("value"),
+        "recorded": metric.get("value") if isinstance(metric, dict) else None,
         "true_bytes": program.true_bytes,
     }

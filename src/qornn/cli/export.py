@@ -18,9 +18,11 @@ def run(
     file: Annotated[Path, typer.Argument(help="A program file, as `qornn lower` writes it.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="A folder for C, a file for ONNX.")],
     to: Annotated[str, typer.Option("--to", help="c or onnx.")] = "c",
-    name: Annotated[str | None, typer.Option(help="C: prefix of every symbol and file.")] = None,
+    name: Annotated[str | None, typer.Option(help="C: prefix of every symbol and file. ONNX: the graph's.")] = None,
     layout: Annotated[str, typer.Option(help="C: weights packed at their bits, or bytes: one each.")] = "packed",
-    vector_steps: Annotated[int, typer.Option(help="C: steps of each sequence in the test vectors.")] = 64,
+    vector_steps: Annotated[
+        int | None, typer.Option(help="C: steps of each sequence in the test vectors.", show_default="64")
+    ] = None,
     single_step: Annotated[bool, typer.Option("--single-step", help="ONNX: one step, for streams.")] = False,
     json: Json = False,
 ) -> None:
@@ -39,15 +41,18 @@ def run(
         raise SettingsError("--single-step is for ONNX; exported C always goes one step at a time")
     if to == "onnx" and layout != "packed":
         raise SettingsError("--layout is for C; ONNX holds weights of up to 4 bits as INT4 and wider ones as INT8")
+    if to == "onnx" and vector_steps is not None:
+        raise SettingsError("--vector-steps is for C; an ONNX file holds no test vectors: leave it out")
     program = load_program(file)
     command = shlex.join(["qornn", *sys.argv[1:]])
     figures: dict[str, Any] = {"to": to, "file": str(file), "out": str(out)}
     if to == "c":
         assert name is not None
-        export.c(program, out, name=name, layout=layout, vector_steps=vector_steps, command=command)
+        steps = {} if vector_steps is None else {"vector_steps": vector_steps}
+        export.c(program, out, name=name, layout=layout, command=command, **steps)
         figures |= {"name": name, "layout": layout, "files": sorted(path.name for path in out.iterdir())}
     else:
-        export.onnx(program, out, single_step=single_step, command=command)
+        export.onnx(program, out, name=name, single_step=single_step, command=command)
         figures["bytes"] = out.stat().st_size
     if json:
         print_json(figures)

@@ -9,6 +9,7 @@ import typer
 
 from qornn.cli.options import ActivationBits, DataDir, Json, data_settings
 from qornn.cli.output import print_json, print_table
+from qornn.errors import SettingsError
 
 
 def run(
@@ -38,6 +39,8 @@ def run(
     from qornn.train import load
     from qornn.train.evaluate import quantized
 
+    if out.is_dir():
+        raise SettingsError(f"{out} is a folder; name a file, as in -o {out / 'program.qornn'}")
     trained = load(folder)
     trained = replace(trained, recipe=trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"])))
     with nullcontext() if bits is None else quantized(trained.model, parse_bits(bits)):

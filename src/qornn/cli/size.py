@@ -15,11 +15,13 @@ from qornn.integer.size import KB
 
 if TYPE_CHECKING:
     from qornn.recipe import Recipe
+    from qornn.tasks import Task
 
 
 def run(
     what: Annotated[
-        str | None, typer.Argument(help="A task, a run folder or a program file; without one, the paper's whole table.")
+        str | None,
+        typer.Argument(help="A task, a run folder, a program file or zoo:NAME; without one, the paper's whole table."),
     ] = None,
     bits: Bits = "recipe",
     model: Model = "qornn",
@@ -30,6 +32,7 @@ def run(
 
     Example: qornn size pmnist --bits 3 --set model.n_h=360
     """
+    from qornn.opening import locate
     from qornn.recipe import AS_THE_RECIPE, find_cell, read_run, resolve
 
     if what is None:
@@ -37,10 +40,10 @@ def run(
             raise SettingsError("--bits and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
         _paper_table(json)
         return
-    if Path(what).is_file():
+    if locate(what).is_file():
         if bits != AS_THE_RECIPE or set:
             raise SettingsError(f"{what} is a finished program; --bits and --set are for tasks and runs")
-        _print(what, _of_program(Path(what)), json)
+        _print(what, _of_program(locate(what)), json)
         return
     if (Path(what) / "recipe.toml").exists():
         own = [] if bits == AS_THE_RECIPE else [f"model.bits={bits}"]
@@ -57,7 +60,7 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
     if json:
         print_json(figures)
         return
-    flat = {key: value for key, value in figures.items() if key != "operations"}
+    flat = {key: value for key, value in figures.items() if key != "operations" and not isinstance(value, list)}
     print_table(title, ["", ""], flat.items())
     if not figures["operations"]:
         return
@@ -81,11 +84,14 @@ def _of_program(path: Path) -> dict[str, Any]:
         p.n_i,
         p.n_h,
         bits=p.W.bits,
+        bits_U=p.U.bits,
         activation_bits=p.state.bits,
         input_bits=p.input.bits,
         one_hot=isinstance(p.input, Codes),
     )
-    alpha_W, alpha_U = float(p.W.alpha.max()), float(p.U.alpha.max())  # type: ignore[attr-defined]
+    alphas = {"W": p.W.alpha, "U": p.U.alpha}
+    alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
+    rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
     return {
         "task": p.provenance.get("task"),
         "n_i": p.n_i,
@@ -104,10 +110,11 @@ def _of_program(path: Path) -> dict[str, Any]:
         "accumulator_bits_by_shape": found.accumulator_bits,
         "paper_kB": round(found.paper_kB, 2),
         "true_kB": round(p.true_bytes / KB, 2),
-        "alpha_W": alpha_W,
+        "alpha_W": alpha_W,  # of the largest row, where each has its own
         "alpha_U": alpha_U,
         "alpha_h": p.state.alpha,
         "alpha_W_alpha_h": alpha_W * p.state.alpha,
+        **rows,
         "operations": {name: asdict(step) for name, step in operations.items()},
     }
 
@@ -120,7 +127,9 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
     task, m = make_task(settings.pop("name"), **settings), recipe.model
     if m.kind == "qornn":
         found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
-        operations = complexity(task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=2 if task.one_hot else 9)
+        operations = complexity(
+            task.n_i, m.n_h, bits=m.bits, bits_U=m.bits_U, one_hot=task.one_hot, input_bits=_input_bits(task)
+        )
     else:
         found = baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
         operations = {}  # the paper's table is of its own recurrence
@@ -135,6 +144,15 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
         "true_kB": round(found.true_kB, 2),
         "operations": {name: asdict(step) for name, step in operations.items()},
     }
+
+
+def _input_bits(task: Task) -> int:
+    """Bits that lowering gives the inputs, losslessly where it can."""
+    from qornn.integer.inputs import DEFAULT_BITS, make_samples
+
+    if task.one_hot:
+        return 2
+    return DEFAULT_BITS if task.raw_input is None else make_samples(*task.raw_input, channels=task.n_i).bits
 
 
 def _paper_table(json: bool) -> None:

@@ -44,6 +44,8 @@ def c(
     c_folder.check(out, name)
     found, vectors = constants(program, layout), c_vectors.vectors(program, vector_steps)
     words = _words(program, found, vectors, name=name, layout=layout)
+    runtime = c_folder.runtime()
+    words["runtime"] = " ".join(runtime)
     words["command"] = _plain(command or f"qornn.export.c(program, {str(out)!r}, name={name!r}, layout={layout!r})")
     model = {
         f"{name}.h": c_folder.fill("model.h", words),
@@ -54,7 +56,7 @@ def c(
         "README.md": c_folder.fill("README.md", words | _for_markdown(words)),
     }
     texts = {file: text.encode() for file, text in model.items()}
-    c_folder.write(out, texts | c_folder.runtime() | {f"{name}.qornn": _saved(program)})
+    c_folder.write(out, texts | runtime | {f"{name}.qornn": _saved(program)})
     return out
 
 
@@ -79,11 +81,11 @@ def _words(
     hashed = (f"    hash = {name}_fnv(hash, {name}_{field}, sizeof {name}_{field});" for field in found.arrays)
     return {
         "name": name,
-        "NAME": name.upper(),
         "marker": c_folder.MARKER,
         "version": __version__,
         "facts": "\n".join(f"   {line}" for line in _facts(program, layout)),
-        "memory": "\n".join(f"     {what:<48}{size:>9}" for what, size in _memory(program, found, layout).items()),
+        "memory": _table(_memory(program, found, layout)),
+        "work": _table(_work(program)),
         "n_i": program.n_i,
         "n_h": program.n_h,
         "n_o": program.n_o,
@@ -123,22 +125,24 @@ def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
         }
     low, high = program.input.low, program.input.high
     if program.input.scale is not None:
-        facts = {"name": name, "NAME": name.upper(), "scale": repr(program.input.scale), "low": low, "high": high}
+        offset = "" if program.input.plain else f" + {name}_x_offset[c]"
+        gain = array(f"{name}_gain", program.input.gain())
+        facts = {"name": name, "gain": gain, "offset": offset, "low": low, "high": high}
         words |= {"quantize_h": c_folder.fill("quantize.h", facts), "quantize_c": c_folder.fill("quantize.c", facts)}
     return words | {
-        "x_field": f"    int16_t x[{name.upper()}_N_I];\n",
+        "x_field": f"    int16_t x[{name}_N_I];\n",
         "parameter": "const int16_t *x",
         "argument": "x",
         "example_argument": "x",
         "call": f"qornn_step(&{name}_program, x, s->x, s->h[now], s->h[now ^ 1u])",
-        "step_comment": f"/* One step of {name.upper()}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
+        "step_comment": f"/* One step of {name}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
     }
 
 
 def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
     floats = isinstance(program.readout, FloatReadout)
     y_type = "float" if floats else "int32_t"
-    facts = {"name": name, "NAME": name.upper(), "y_type": y_type}
+    facts = {"name": name, "y_type": y_type}
     several = program.n_o > 1
     return {
         "y_type": y_type,
@@ -175,26 +179,38 @@ def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[s
 
     W, U = of("W_planes", "W_bytes"), of("U_packed", "U_bytes")
     readout = of("V", "b_o", "V_int", "b_o_int")
-    recurrent = program.n_h**2
-    driven = program.n_h * program.n_i if isinstance(program.input, Samples) else 0
+    state, outputs = state_bytes(program, layout), 4 * program.n_o
     return {
         "flash: W": W,
         "flash: U": U,
         "flash: requantization, biases, normalisation": found.nbytes - W - U - readout,
         "flash: readout": readout,
         "flash: all constants": found.nbytes,
-        "RAM: state": state_bytes(program, layout),
-        "RAM: outputs": 4 * program.n_o,
-        "multiply-accumulates a step": recurrent + driven,
-        "multiply-accumulates a readout": program.n_h * program.n_o,
+        "RAM: state": state,
+        "RAM: outputs": outputs,
+        "RAM: all, but for the stack": state + outputs,
     }
+
+
+def _work(program: IntegerProgram) -> dict[str, int]:
+    """Multiply-accumulates; codes select a column of U, which is only added."""
+    driven = program.n_h * program.n_i if isinstance(program.input, Samples) else 0
+    return {"a step": program.n_h**2 + driven, "a readout": program.n_h * program.n_o}
+
+
+def _table(rows: dict[str, int]) -> str:
+    return "\n".join(f"     {what:<48}{size:>9}" for what, size in rows.items())
 
 
 def _for_markdown(words: dict[str, object]) -> dict[str, str]:
     """The same facts, as Markdown lays them out."""
-    rows = (line.rsplit(maxsplit=1) for line in str(words["memory"]).splitlines())
+
+    def table(text: object) -> str:
+        rows = (line.rsplit(maxsplit=1) for line in str(text).splitlines())
+        return "\n".join(f"| {what.strip()} | {size} |" for what, size in rows)
+
     facts = "\n".join(f"- {line.strip()}" for line in str(words["facts"]).splitlines())
-    return {"memory": "\n".join(f"| {what.strip()} | {size} |" for what, size in rows), "facts": facts}
+    return {"memory": table(words["memory"]), "work": table(words["work"]), "facts": facts}
 
 
 def _arrays(name: str, found: Constants) -> str:

@@ -24,6 +24,7 @@ TYPES: Final = {
     np.dtype(np.uint32): "uint32_t",
     np.dtype(np.int64): "int64_t",
     np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
 }
 ACTIVATIONS: Final = {ReLU: "QORNN_RELU", ModReLU: "QORNN_MODRELU", Identity: "QORNN_IDENTITY"}
 REQUANTS: Final = {
@@ -133,7 +134,7 @@ def _readout(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: di
 
 
 def literal(value: Any) -> str:
-    """One number as C writes it; nine digits hold every float32.
+    """One number as C writes it; nine digits hold every float32, repr every float64.
 
     >>> literal(np.int32(-2**31)), literal(np.float32(3)), literal(np.uint32(7))
     ('(-2147483647 - 1)', '3.0f', '7u')
@@ -141,6 +142,8 @@ def literal(value: Any) -> str:
     if isinstance(value, np.float32):
         text = f"{value:.9g}"
         return (text if set(text) & set(".e") else text + ".0") + "f"
+    if isinstance(value, np.float64):
+        return repr(float(value))
     if isinstance(value, np.int64):
         return f"{value}LL"
     if isinstance(value, np.uint32):
@@ -148,7 +151,7 @@ def literal(value: Any) -> str:
     return "(-2147483647 - 1)" if value == -(2**31) else str(value)  # C has no negative literals
 
 
-def array(name: str, values: np.ndarray, *, comment: str = "") -> str:
+def array(name: str, values: np.ndarray) -> str:
     """`static const` array, lines of at most LINE characters."""
     flat = values.reshape(-1)
     lines, line = [], "   "
@@ -158,9 +161,8 @@ def array(name: str, values: np.ndarray, *, comment: str = "") -> str:
             lines.append(line)
             line = "   "
         line += word
-    note = f" /* {comment} */" if comment else ""
     body = "\n".join([*lines, line])
-    return f"static const {TYPES[values.dtype]} {name}[{flat.size}] = {{{note}\n{body}\n}};\n"
+    return f"static const {TYPES[values.dtype]} {name}[{flat.size}] = {{\n{body}\n}};\n"
 
 
 def initializer(name: str, found: Constants) -> str:

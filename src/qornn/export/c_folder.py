@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -35,27 +36,46 @@ def check(out: Path, name: str) -> None:
 
 
 def write(out: Path, contents: Mapping[str, bytes]) -> None:
-    """All files into a folder beside the target, then renamed into place; other files of an older export stay."""
+    """All files into a folder of their own, then moved: a new folder as a whole, into an existing one file by file.
+
+    In an existing folder (which may be a link, a mount, or where a shell stands) whatever is not ours stays.
+    """
     out = out.absolute()
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    existing = out.is_dir()
+    part = out / f".{os.getpid()}.part" if existing else out.with_name(f".{out.name}.{os.getpid()}.part")
+    made = [folder for folder in part.parents if not folder.exists()]  # the innermost first
     try:
         part.mkdir(parents=True)
         for name, data in contents.items():
             (part / name).write_bytes(data)
-        if out.is_dir() and any(out.iterdir()):
+        if existing:
+            stale = _runtime_of(out) - contents.keys()
             for name in contents:
                 (part / name).replace(out / name)
-            for stale in {path.name for path in out.glob("qornn*.[ch]")} - contents.keys():
-                (out / stale).unlink()
+            for name in stale:
+                (out / name).unlink(missing_ok=True)
             part.rmdir()
         else:
             part.replace(out)
     except OSError as error:
         shutil.rmtree(part, ignore_errors=True)
+        with suppress(OSError):  # somebody else has put something there meanwhile
+            for folder in made:
+                folder.rmdir()
         raise WriteError(
             f"could not write {out}: {error.strerror or error}. Nothing half-written is left; "
             "free some space or choose another folder"
         ) from error
+
+
+def _runtime_of(out: Path) -> set[str]:
+    """The runtime's files in an older export, as its Makefile lists them."""
+    try:
+        text = (out / "Makefile").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    listed = re.search(r"^RUNTIME := (.*)$", text, re.MULTILINE)
+    return set(re.findall(r"(?<!\S)qornn\w*\.[ch](?!\S)", listed[1])) if listed else set()
 
 
 def runtime() -> dict[str, bytes]:

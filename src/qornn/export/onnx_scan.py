@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from qornn import __version__
-from qornn.errors import ProgramError, QornnError
+from qornn.errors import ProgramError, QornnError, SettingsError
 from qornn.files import to_json, write_atomically
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, IntReadout, ReLU, Samples
@@ -34,26 +34,38 @@ IR_VERSION: Final = 10  # that opset's own; onnx would write its newest, which o
 INT4_BITS: Final = 4
 
 
-def onnx(program: IntegerProgram, path: str | Path, *, single_step: bool = False, command: str | None = None) -> None:
+def onnx(
+    program: IntegerProgram,
+    path: str | Path,
+    *,
+    name: str | None = None,
+    single_step: bool = False,
+    command: str | None = None,
+) -> None:
     """Write the program as an ONNX model.
 
     Whole sequences: x (B, T, n_i) int32, or codes (B, T) int64 -> y and states (B, T, n_h) int32, any B and T.
+    There are no lengths: sequences of one batch are equally long, or padded outside and their own last state taken from
+    `states`.
     One step, for streams: x_t (B, n_i) or (B,), h (B, n_h) int32 -> h_next, y; h starts at zero.
     Samples outside the declared range are clipped to it; a code outside the table stops the runtime.
-    `command` is what the file says made it.
+    `name` is the graph's, `command` what the file says made it.
     """
     path = Path(path)
-    write_atomically(path, _model(program, single_step, command).SerializeToString(deterministic=True))
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise SettingsError(f"name must be some text, got {name!r}")
+    name = name or ("qornn_step" if single_step else "qornn")
+    write_atomically(path, _model(program, name, single_step, command).SerializeToString(deterministic=True))
 
 
-def _model(program: IntegerProgram, single_step: bool, command: str | None) -> ModelProto:
+def _model(program: IntegerProgram, name: str, single_step: bool, command: str | None) -> ModelProto:
     ox = _package()
     graph = _Graph()
     (_step_graph if single_step else _scan_graph)(program, graph)
     call = f"qornn.export.onnx(program, PATH{', single_step=True' if single_step else ''})"
     opset = [ox.helper.make_opsetid("", OPSET)]
     model = ox.helper.make_model(
-        graph.proto("qornn_step" if single_step else "qornn"),
+        graph.proto(name),
         opset_imports=opset,
         ir_version=IR_VERSION,
         producer_name="qornn",
@@ -77,7 +89,8 @@ def _facts(program: IntegerProgram, command: str) -> dict[str, str]:
     }
     if isinstance(readout, IntReadout):
         facts["y_scale"] = repr(readout.scale)  # y in the network's own units is y_scale·y
-    trained = {"task": origin.get("task"), **(origin.get("trained") or {})}
+    trained = origin.get("trained")
+    trained = {"task": origin.get("task"), **(trained if isinstance(trained, dict) else {})}
     facts |= {key: _words(trained[key]) for key in ("task", "metric", "value") if trained.get(key) is not None}
     return facts
 

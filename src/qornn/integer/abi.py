@@ -22,6 +22,14 @@ _SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 _u8, _u32, _pointer = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_void_p
 
 
+class Batch(ctypes.Structure):  # qornn_batch
+    _fields_ = (
+        ("B", ctypes.c_int64),
+        ("T", ctypes.c_int64),
+        *((name, _pointer) for name in ("x", "lengths", "h", "states", "y", "work")),
+    )
+
+
 class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by field
     _fields_ = (
         *((name, _u32) for name in ("n_i", "n_h", "n_o")),
@@ -63,11 +71,6 @@ class Model:
         self._input(program)
         self._requant(program)
         self._readout(program)
-
-    @staticmethod
-    def size() -> int:
-        """Bytes of the struct, which the library knows too."""
-        return ctypes.sizeof(_Model)
 
     @classmethod
     def any(cls) -> Model:
@@ -136,6 +139,19 @@ class Model:
         else:
             s.readout = 1
             self._point(V_int=readout.V, b_o_int=readout.bias)
+
+
+def fingerprint() -> int:
+    """The name, place and size of every field as one number, as qornn_host_abi.c makes it."""
+    values = [ctypes.sizeof(_Model), ctypes.sizeof(Batch)]
+    for struct in (_Model, Batch):
+        for name, *_ in struct._fields_:
+            place = getattr(struct, name)
+            values += [*name.encode(), place.offset, place.size]
+    found = 0x811C9DC5
+    for value in values:
+        found = (found ^ value) * 0x01000193 & 0xFFFFFFFF
+    return found
 
 
 def _aligned(array: np.ndarray, boundary: int = 64) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -33,6 +34,9 @@ def make_samples(
     bits = min(lossless, DEFAULT_BITS) if bits is None else bits
     if bits not in INPUT_BITS:
         raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
+    for name, value in (("scale", scale), ("input_alpha", alpha)):
+        if value is not None and not 0 < value < math.inf:
+            raise SettingsError(f"{name} must be positive and finite, got {value}")
     mean = np.zeros(channels) if mean is None else np.asarray(mean, np.float64)
     std = np.ones(channels) if std is None else np.asarray(std, np.float64)
     if mean.any() or (std != 1).any():

@@ -19,6 +19,7 @@ class Recurrent(ABC):
 
     kind: ClassVar[str]
     bits: int  # of an entry
+    alpha: np.ndarray  # () or (n_h,) float64: W_q = alpha·integers/2^(bits−1)
     identity: bool  # whether I is added to it (the identity offset)
 
     @property

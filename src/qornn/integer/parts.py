@@ -154,15 +154,20 @@ class Samples:
             )
         return x.clip(self.low, self.high).astype(np.int16), outside
 
+    def gain(self) -> np.ndarray:
+        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # (n_i,) float64"""
+        units = np.ldexp(1.0, self.shift.astype(int)) / (self.alpha / 2 ** (self.bits - 1))
+        return np.divide(units, self.multiplier, out=np.zeros(self.n_i), where=self.multiplier > 0)
+
     def from_floats(self, x: np.ndarray) -> np.ndarray:
-        """Raw samples of the floats the network was trained on: round(x/scale), not yet held to low..high."""
+        """Raw samples of what the network was trained on, round(x·gain + offset), not yet held to low..high."""
         x = np.asarray(x)
         if self.scale is None:
             raise SettingsError("this program has no scale for floats; feed it raw integers")
         if not np.isfinite(x).all():
             raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
         with np.errstate(over="ignore"):  # infinity is clipped too
-            raw = x.astype(np.float64) / self.scale
+            raw = x.astype(np.float64) * self.gain() + self.offset
         # Clipped before the cast: 1e300 has no int64.
         return round_half_away(raw.clip(-(2.0**31), 2.0**31))
 

@@ -4,7 +4,7 @@
     h_i' = requant(activation(acc))      k_a bits                                      (requant.py)
     y    = V h_i + b_o                   float32, or 8-bit V and 32-bit sums           (parts.py)
 
-`simulate` is the law; the native engine, exported C and ONNX equal it bit for bit.
+`simulate` is the law; the native engine, exported C and ONNX (but for its float readout) equal it bit for bit.
 """
 
 from __future__ import annotations

@@ -29,9 +29,8 @@ def simulate(
     h = np.zeros((B, program.n_h), np.int64)
     last = h
     states = np.zeros((B, T, program.n_h), np.int16)
-    drive = input_sums(program, raw)  # (B, T, n_h)
     for t in range(T):
-        h = step(program, h, drive[:, t])
+        h = step(program, h, input_sums(program, raw[:, t]))
         running = (t < lengths)[:, None]
         states[:, t] = np.where(running, h, 0)
         last = np.where(running, h, last)
@@ -39,7 +38,7 @@ def simulate(
 
 
 def input_sums(program: IntegerProgram, raw: np.ndarray) -> np.ndarray:
-    """Σ U_i x_i of every step.  # (B, T[, n_i]) -> (B, T, n_h) int64"""
+    """Σ U_i x_i.  # (...[, n_i]) -> (..., n_h) int64"""
     U = program.U.integers.astype(np.int64)
     if isinstance(program.input, Codes):
         return U.T[raw]

@@ -145,6 +145,7 @@ def complexity(
     n_h: int,
     *,
     bits: int | None,
+    bits_U: int | None = None,
     activation_bits: int = 12,
     input_bits: int = 9,
     one_hot: bool = False,
@@ -164,9 +165,10 @@ def complexity(
     dense = Step(Product(n_i * n_h, n_i * n_h, "FP"), Product(n_h * n_h, n_h * n_h, "FP"))
     if bits is None:
         return {"full_precision": dense}
+    k_U = bits if bits_U is None else check_bits(bits_U)
     recurrent = Product(n_h * n_h, n_h * n_h, f"{bits}x{activation_bits} bits")
-    weights = Step(Product(n_h, bits * n_i * n_h, "FP"), Product(n_h, bits * n_h * n_h, "FP"))
-    full = Step(Product(n_i * n_h, n_i * n_h, f"{bits}x{input_bits} bits"), recurrent)
+    weights = Step(Product(n_h, k_U * n_i * n_h, "FP"), Product(n_h, bits * n_h * n_h, "FP"))
+    full = Step(Product(n_i * n_h, n_i * n_h, f"{k_U}x{input_bits} bits"), recurrent)
     if not one_hot:
         return {"full_precision": dense, "quantized_weights": weights, "fully_quantized": full}
     additions = (input_bits - 1) * (n_i - 1) * n_h

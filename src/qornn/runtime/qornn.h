@@ -30,6 +30,7 @@ extern "C" {
 #endif
 
 typedef char qornn_right_shift_is_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
+typedef char qornn_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1]; /* with 16, products of int16 would overflow */
 
 enum { QORNN_BYTES, QORNN_PACKED };                                             /* layout */
 enum { QORNN_CODES, QORNN_SAMPLES };                                            /* input */

@@ -27,8 +27,6 @@ int qornn_kernel(const qornn_host_model *m, int kernel) {
     return chosen;
 }
 
-size_t qornn_model_bytes(void) { return sizeof(qornn_host_model); }
-
 /* Lay the parts of the work area out from `start`; returns where they end. */
 static uintptr_t lay_out(const qornn_program *p, uintptr_t start, qornn_work *w) {
     const size_t units = QORNN_UNITS(p->n_h, QORNN_HOST_UNITS);

@@ -65,7 +65,9 @@ QORNN_EXPORT int qornn_run(const qornn_host_model *m, const qornn_batch *batch, 
 /* The kernel that would really run when this one is asked for; the best there is for a negative number. */
 QORNN_EXPORT int qornn_kernel(const qornn_host_model *m, int kernel);
 
-QORNN_EXPORT size_t qornn_model_bytes(void); /* sizeof, for whoever mirrors the structs */
+/* FNV-1a of the name, place and size of every field of qornn_host_model and qornn_batch: whoever mirrors the structs
+   makes the same number, and knows a library of another version by it. */
+QORNN_EXPORT uint32_t qornn_abi(void);
 
 /* Null where they cannot run. */
 qornn_host_step qornn_host_avx2(const qornn_host_model *m);

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from qornn.baselines import Baseline
 from qornn.model import OrthogonalRecurrence
+from qornn.progress import progress
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train.distributed import Processes
@@ -19,7 +20,14 @@ from qornn.train.optim import recurrences
 
 @torch.no_grad()
 def evaluate(
-    model: nn.Module, task: Task, split: Split, batch: int, *, seed: int = 0, processes: Processes | None = None
+    model: nn.Module,
+    task: Task,
+    split: Split,
+    batch: int,
+    *,
+    seed: int = 0,
+    processes: Processes | None = None,
+    quiet: bool = True,
 ) -> float:
     """The task's metric over one pass of the split."""
     processes = processes or Processes()
@@ -27,7 +35,10 @@ def evaluate(
     total = torch.zeros(2, dtype=torch.float64)
     training = model.training
     model.eval()
-    for number, part in enumerate(task.batches(split, batch, seed=seed)):
+    parts = progress(
+        task.batches(split, batch, seed=seed), total=-(-task.size(split) // batch), what="evaluating", quiet=quiet
+    )
+    for number, part in enumerate(parts):
         if number % processes.world == processes.rank:
             part = part.to(device)
             y, _ = model(part.x, lengths=part.lengths)

@@ -74,8 +74,8 @@ def build(
     numbers = {key: getattr(target, key) for key in ("flash", "flash_bytes", "ram", "ram_bytes")}
     script = re.sub(r"@(\w+)@", lambda match: hex(numbers[match[1]]), (boards / "link.ld").read_text())
     (folder / "link.ld").write_text(script)
-    (folder / "board.c").write_text((boards / f"{target.family}.c").read_text())
-    sources = [str(folder / "board.c"), *map(str, export.sources)]
+    (folder / "qornn_board.c").write_text((boards / f"{target.family}.c").read_text())
+    sources = [str(folder / "qornn_board.c"), *map(str, export.sources)]
     link = ["-T", str(folder / "link.ld"), "-o", str(image)]
     _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], name)
     return image

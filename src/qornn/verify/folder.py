@@ -24,7 +24,14 @@ class Export:
     @property
     def sources(self) -> list[Path]:
         """What to compile: the model, the example and the runtime, whatever else lies there."""
-        return [self.folder / f"{self.name}.c", self.folder / "example_main.c", *sorted(self.folder.glob("qornn*.c"))]
+        return [self.folder / name for name in (f"{self.name}.c", "example_main.c", *self._runtime())]
+
+    def _runtime(self) -> list[str]:
+        """As the Makefile lists it, or whatever is called so where somebody took that away."""
+        there = sorted(path.name for path in self.folder.glob("qornn*.c"))
+        makefile = self.folder / "Makefile"
+        listed = re.search(r"^RUNTIME := (.*)$", _text(makefile), re.MULTILINE) if makefile.is_file() else None
+        return there if listed is None else [name for name in there if name in listed[1].split()]
 
     def program(self) -> IntegerProgram | None:
         """The program it was made from, if it is still there and whole."""
@@ -50,9 +57,7 @@ def find(folder: str | Path) -> Export:
         if not (folder / needed).is_file():
             raise SettingsError(f"{folder} has no {needed}; export again")
     header = _text(folder / f"{name}.h") + _text(folder / f"{name}_vectors.h")
-    numbers = {
-        key: int(value) for key, value in re.findall(rf"^#define {name.upper()}_(\w+) (\d+)", header, re.MULTILINE)
-    }
+    numbers = {key: int(value) for key, value in re.findall(rf"^#define {name}_(\w+) (\d+)", header, re.MULTILINE)}
     try:
         return Export(
             folder=folder.absolute(),

@@ -15,7 +15,7 @@ extern "C"
 #endif
 
 static @name@_state @name@_example;
-static @y_type@ @name@_example_y[@NAME@_N_O];
+static @y_type@ @name@_example_y[@name@_N_O];
 
 /* Without division, which small cores lack. */
 static void say_number(const char *before, int32_t value) {
@@ -70,11 +70,11 @@ static uint32_t bits_of(const @y_type@ *y) {
 /* A state spread over its whole range: one step from there meets every weight. */
 static uint32_t probe(uint32_t seed) {
     @name@_init(&@name@_example);
-    for (unsigned j = 0; j < @NAME@_N_H; j++) {
+    for (unsigned j = 0; j < @name@_N_H; j++) {
         seed ^= seed << 13;
         seed ^= seed >> 17;
         seed ^= seed << 5;
-        const int32_t h = (int32_t)((seed >> 16) & ((1u << (@NAME@_STATE_BITS - 1)) - 1u));
+        const int32_t h = (int32_t)((seed >> 16) & ((1u << (@name@_STATE_BITS - 1)) - 1u));
         @name@_example.h[0][j] = (int16_t)(@probe_sign@);
     }
     return seed;
@@ -82,8 +82,8 @@ static uint32_t probe(uint32_t seed) {
 
 static int differs(unsigned step, const int16_t *x, const int16_t *h) {
     say_number("differs step=", (int32_t)step);
-    for (unsigned j = 0; step < @NAME@_FULL && j < @NAME@_N_H; j++) {
-        const int16_t want = @name@_states[step * @NAME@_N_H + j];
+    for (unsigned j = 0; step < @name@_FULL && j < @name@_N_H; j++) {
+        const int16_t want = @name@_states[step * @name@_N_H + j];
         if (h[j] != want) {
             say_number(" unit=", (int32_t)j);
             say_number(" got=", h[j]);
@@ -93,18 +93,18 @@ static int differs(unsigned step, const int16_t *x, const int16_t *h) {
     }
     /* For whoever knows the program: what the step was given and what came out. */
     EXAMPLE_SAY("\n");
-    say_row("input", x, @NAME@_INPUTS);
-    say_row("before", @name@_example.h[(@name@_example.now & 1u) ^ 1u], @NAME@_N_H);
-    say_row("state", h, @NAME@_N_H);
+    say_row("input", x, @name@_INPUTS);
+    say_row("before", @name@_example.h[(@name@_example.now & 1u) ^ 1u], @name@_N_H);
+    say_row("state", h, @name@_N_H);
     return 1;
 }
 
 static int output_differs(unsigned step, const int16_t *h) {
     say_number("differs step=", (int32_t)step);
     EXAMPLE_SAY(" outputs\n");
-    say_row("state", h, @NAME@_N_H);
+    say_row("state", h, @name@_N_H);
     EXAMPLE_SAY("outputs");
-    for (unsigned o = 0; o < @NAME@_N_O; o++) {
+    for (unsigned o = 0; o < @name@_N_O; o++) {
         say_number(" ", (int32_t)bits_of(&@name@_example_y[o]));
     }
     EXAMPLE_SAY("\n");
@@ -112,12 +112,12 @@ static int output_differs(unsigned step, const int16_t *h) {
 }
 
 int main(void) {
-    uint32_t seed = @NAME@_SEED;
-    for (unsigned step = 0; step < @NAME@_TOTAL; step++) {
-        const int16_t *x = @name@_inputs + step * @NAME@_INPUTS;
-        if (step >= @NAME@_SEQUENCES * @NAME@_STEPS) {
+    uint32_t seed = @name@_SEED;
+    for (unsigned step = 0; step < @name@_TOTAL; step++) {
+        const int16_t *x = @name@_inputs + step * @name@_INPUTS;
+        if (step >= @name@_SEQUENCES * @name@_STEPS) {
             seed = probe(seed);
-        } else if (step % @NAME@_STEPS == 0) {
+        } else if (step % @name@_STEPS == 0) {
             @name@_init(&@name@_example);
         }
         (void)@name@_step(&@name@_example, @example_argument@);
@@ -125,25 +125,25 @@ int main(void) {
 
         const int16_t *h = @name@_example.h[@name@_example.now & 1u];
         uint32_t hash = 0x811c9dc5u;
-        for (unsigned j = 0; j < @NAME@_N_H; j++) {
+        for (unsigned j = 0; j < @name@_N_H; j++) {
             hash = mix(hash, (uint16_t)h[j], 2);
         }
         if (hash != @name@_state_hashes[step]) {
             return differs(step, x, h);
         }
         hash = 0x811c9dc5u;
-        for (unsigned o = 0; o < @NAME@_N_O; o++) {
+        for (unsigned o = 0; o < @name@_N_O; o++) {
             hash = mix(hash, bits_of(&@name@_example_y[o]), 4);
         }
         if (hash != @name@_output_hashes[step]) {
             return output_differs(step, h);
         }
     }
-    if (@name@_checksum() != @NAME@_CHECKSUM) {
+    if (@name@_checksum() != @name@_CHECKSUM) {
         EXAMPLE_SAY("differs checksum\n");
         return 1;
     }
-    say_number("exact steps=", @NAME@_TOTAL);
+    say_number("exact steps=", @name@_TOTAL);
     EXAMPLE_SAY("\n");
     return 0;
 }

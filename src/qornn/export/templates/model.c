@@ -6,7 +6,7 @@
 @arrays@
 @program@
 /* The buffers of the state are as long as the kernels read. */
-typedef char @name@_has_room[@NAME@_UNITS == QORNN_UNITS(@n_h@u, @group@) ? 1 : -1];
+typedef char @name@_has_room[@name@_UNITS == QORNN_UNITS(@n_h@u, @group@) ? 1 : -1];
 
 /* Once a sequence: small rather than fast. */
 #if defined(__GNUC__)
@@ -14,7 +14,7 @@ __attribute__((cold))
 #endif
 void @name@_init(@name@_state *s) {
     s->now = 0;
-    for (unsigned j = 0; j < @NAME@_UNITS; j++) {
+    for (unsigned j = 0; j < @name@_UNITS; j++) {
         s->h[0][j] = 0;
         s->h[1][j] = 0;
     }

@@ -4,8 +4,12 @@
 
 @facts@
 
-   Memory, in bytes                                   (code and stack: `qornn verify FOLDER --target cortex-m4`)
+   Memory, in bytes
 @memory@
+     stack and code: `qornn verify FOLDER --target cortex-m4` measures them
+
+   Multiply-accumulates
+@work@
 
    One step at a time, in constant memory however long the signal:
 
@@ -14,8 +18,8 @@
        while (...) @name@_step(&s, @argument@);
        @name@_predict(&s, y);
 */
-#ifndef @NAME@_H
-#define @NAME@_H
+#ifndef @name@_H
+#define @name@_H
 
 #include <stdint.h>
 
@@ -23,18 +27,18 @@
 extern "C" {
 #endif
 
-#define @NAME@_N_I @n_i@
-#define @NAME@_N_H @n_h@
-#define @NAME@_N_O @n_o@
-#define @NAME@_STATE_BITS @bits_h@
-#define @NAME@_UNITS @units@ /* n_h, and zeros up to whole words of weights */
-#define @NAME@_DATA_BYTES @data_bytes@ /* constants in flash */
-#define @NAME@_RAM_BYTES @ram_bytes@ /* state and outputs */
+#define @name@_N_I @n_i@
+#define @name@_N_H @n_h@
+#define @name@_N_O @n_o@
+#define @name@_STATE_BITS @bits_h@
+#define @name@_UNITS @units@ /* n_h, and zeros up to whole words of weights */
+#define @name@_DATA_BYTES @data_bytes@ /* constants in flash */
+#define @name@_RAM_BYTES @ram_bytes@ /* state and outputs */
 
-/* Owned by the caller, one for each signal; @NAME@_N_H states are h[now]. */
+/* Owned by the caller, one for each signal; @name@_N_H states are h[now]. */
 typedef struct {
     uint32_t now;
-    int16_t h[2][@NAME@_UNITS];
+    int16_t h[2][@name@_UNITS];
 @x_field@} @name@_state;
 
 /* Before every sequence. */
@@ -43,11 +47,11 @@ void @name@_init(@name@_state *s);
 @step_comment@
 int @name@_step(@name@_state *s, @parameter@);
 
-/* The @NAME@_N_O outputs of the state as it is@units_of_y@. */
+/* The @name@_N_O outputs of the state as it is@units_of_y@. */
 void @name@_predict(const @name@_state *s, @y_type@ *y);
 @classify_h@@quantize_h@
-/* FNV-1a of all constants, to be compared with @NAME@_CHECKSUM where flash is not to be trusted. */
-#define @NAME@_CHECKSUM @checksum@u
+/* FNV-1a of all constants, to be compared with @name@_CHECKSUM where flash is not to be trusted. */
+#define @name@_CHECKSUM @checksum@u
 uint32_t @name@_checksum(void);
 
 #ifdef __cplusplus

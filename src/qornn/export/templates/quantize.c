@@ -1,8 +1,10 @@
 
-#ifndef @NAME@_NO_QUANTIZE
+#ifndef @name@_NO_QUANTIZE
+@gain@
 void @name@_quantize(const float *samples, int16_t *raw) {
-    for (unsigned c = 0; c < @NAME@_N_I; c++) {
-        const double v = (double)samples[c] / @scale@;
+    for (unsigned c = 0; c < @name@_N_I; c++) {
+        const volatile double product = (double)samples[c] * @name@_gain[c]; /* rounded before it is added to, never fused */
+        const double v = product@offset@;
         int32_t whole = @low@;
         if (v >= @high@.0) {
             whole = @high@;

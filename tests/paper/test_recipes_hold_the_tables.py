@@ -368,7 +368,7 @@ KEYS = {
     "model": "kind bits n_h map rank penalty quantizer activation init init_U init_V gain_V",
     "train": "optimizer lr divider lr_factor lr_every epochs batch",
     "strategy": "paper_minutes model train",
-    "cell": "table strategy bits activation_bits post set note cited paper paper_at paper_kP paper_kB"
+    "cell": "table strategy bits activation_bits seeds post set note cited paper paper_at paper_kP paper_kB"
     " paper_alpha_W paper_alpha_W_alpha_h",
 }
 

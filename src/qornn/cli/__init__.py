@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
-from qornn.cli import bench, export, lower, reproduce, resume, show, size, train, verify
+from qornn.cli import bench, export, lower, report, reproduce, resume, show, size, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError
@@ -34,6 +34,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify.run,
     "bench": bench.run,
     "reproduce": reproduce.run,
+    "report": report.run,
 }
 for _name, _function in _COMMANDS.items():
     app.command(_name)(_function)

@@ -1,31 +1,207 @@
-"""qornn reproduce NAME: a figure of the paper, drawn from numbers measured here."""
+"""qornn reproduce NAME: a table or a figure of the paper, measured here and set beside the printed one."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set as AbstractSet
+from itertools import compress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import Json
-from qornn.cli.output import print_json
-from qornn.errors import unknown
+from qornn.cli.options import DataDir, Device, Json, Set
+from qornn.cli.output import print_json, print_table
+from qornn.errors import SettingsError
 
-FIGURES = ("instability",)
+if TYPE_CHECKING:
+    from qornn.reproduce.engine import Outcome
+    from qornn.reproduce.grid import Job
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="instability: why quantizing an orthogonal recurrence is hard.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the pictures and their numbers.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Of the random matrices.")] = 0,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A table: performance, sizes, ablation, alphas, complexity, copy190, copy2000, pmnist360, ptb2048, "
+            "hyper, adding170, adding400, compute or literature. A figure: instability, copy-curves or pmnist-curves."
+        ),
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(help="Only these cells: ids or parts of them, as in copy-bjorck-k8,pmnist-ptq.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Wall time a cell may take over all sittings, as in 30m or 2h; then it is saved.")
+    ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="Of the paper's training; the learning rates are compressed with it.")
+    ] = None,
+    set: Set = None,
+    variant: Annotated[
+        str | None, typer.Option(help="Name of what --set changes; recorded beside the paper's.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
+    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs/reproduce"),
+    results: Annotated[Path, typer.Option("--results", "--out", help="Folder of the records and pictures.")] = Path(
+        "results"
+    ),
+    show: Annotated[bool, typer.Option("--show", help="Train nothing: only what the records say.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and their state.")] = False,
+    engine: Annotated[str, typer.Option(help="local, or ray to spread cells over a cluster.")] = "local",
+    workers: Annotated[int, typer.Option(help="Cells at a time, with --engine ray.")] = 1,
+    docs: Annotated[Path | None, typer.Option(help="Make the tables in this Markdown page again.")] = None,
+    data_dir: DataDir = None,
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Draw a figure of the paper and write its numbers as JSON.
+    """Run a table or figure of the paper, measured beside published; a killed grid goes on where it stopped.
 
-    Example: qornn reproduce instability --out results
+    Example: qornn reproduce performance --cells copy-bjorck-k8 --fraction 0.1
     """
-    if name not in FIGURES:
-        raise unknown("figure", name, FIGURES)
+    from qornn.reproduce import grid
+
+    if docs is not None:
+        _renew(docs, results)
+    if name is None:
+        if docs is None:
+            raise SettingsError("name a table or a figure, as in `qornn reproduce performance`")
+        return
+    grid.check_name(name)
+    if name == "instability":
+        _instability(results, seed or 0, json)
+        return
+    jobs: list[Job] = []
+    if name not in grid.UNTRAINED:
+        jobs = grid.make_jobs(
+            grid.select(name, cells),
+            runs=runs,
+            results=results,
+            settings=set or [],
+            variant=variant,
+            seed=seed,
+            fraction=fraction,
+            budget=None if budget is None else parse_time(budget),
+            data_dir=data_dir,
+            device=device,
+            quiet=json or engine != "local",
+        )
+    if dry_run:
+        _list(name, jobs, json)
+        return
+    failed = [] if show else _carry_out(jobs, engine, workers, budget)
+    _print(name, results, failed, json, only={job.entry.id for job in jobs} if cells else None)
+    if failed:
+        raise typer.Exit(1)
+
+
+def parse_time(text: str) -> float:
+    """Seconds in 90s, 30m, 2h or 1h30m."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise SettingsError(f"--budget is a time such as 90s, 30m or 1h30m, got {text!r}")
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+def _carry_out(jobs: list[Job], engine: str, workers: int, budget: str | None) -> list[Outcome]:
+    """Run what is left of the grid; the jobs that failed."""
+    from qornn.reproduce import cells
+    from qornn.reproduce.engine import run as carry_out
+    from qornn.reproduce.records import FINISHED
+
+    open_jobs = [job for job in jobs if cells.state(job) not in FINISHED]
+    if len(open_jobs) < len(jobs):
+        _say(f"{len(jobs) - len(open_jobs)} of {len(jobs)} cells are recorded already and stay as they are")
+    outcomes = carry_out(open_jobs, engine=engine, workers=workers)  # a wrong engine is told before the estimate
+    if open_jobs:
+        _say(_estimate(open_jobs, workers))
+    failed = []
+    try:
+        for outcome in outcomes:
+            _say(_line(outcome))
+            failed += [outcome] if outcome.error else []
+    except (cells.Interrupted, KeyboardInterrupt) as stopped:
+        _say(f"{str(stopped) or 'interrupted'}; the same command goes on with the grid")
+        raise typer.Exit(130) from None
+    return failed
+
+
+def _estimate(jobs: list[Job], workers: int) -> str:
+    from qornn.errors import QornnError
+    from qornn.reproduce import cells
+
+    probed: dict[tuple[Any, ...], float | None] = {}
+    seconds: dict[Path, float | None] = {}  # by run folder: PTQ cells share one
+    for job in jobs:
+        if job.folder not in seconds:
+            try:
+                seconds[job.folder] = cells.seconds_left(job, probed)
+            except QornnError:  # the job will fail with the same words
+                seconds[job.folder] = None
+    known = [s for s in seconds.values() if s is not None]
+    unknown = f", {len(seconds) - len(known)} unknown" if len(known) < len(seconds) else ""
+    return f"{len(jobs)} cells to go, about {_duration(sum(known) / workers)} of training{unknown}"
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _line(outcome: Outcome) -> str:
+    if outcome.record is None:
+        return f"{outcome.job.id}: failed: {outcome.error}"
+    from qornn.reproduce import tables
+
+    r = outcome.record
+    return f"{r['id']}: {tables.measured({**r, 'measured': r['value']})} (paper {r['paper']}), {tables.training(r)}"
+
+
+def _list(name: str, jobs: list[Job], json: bool) -> None:
+    from qornn.reproduce import cells, records
+
+    rows = []
+    for job in jobs:
+        found = records.read(job.id, job.results) or {}
+        rows.append(
+            {"id": job.id, "state": cells.state(job), "fraction": found.get("fraction"), "value": found.get("value")}
+            | {"paper": job.entry.paper, "run": job.folder.name}
+        )
+    if json:
+        print_json({"name": name, "cells": rows})
+    else:
+        print_table(f"{name}: {len(rows)} cells", ["id", "state", "fraction", "value", "paper", "run"], _values(rows))
+
+
+def _print(name: str, results: Path, failed: list[Outcome], json: bool, only: AbstractSet[str] | None) -> None:
+    """The table, or those of its rows that --cells names."""
+    from qornn.reproduce import grid, records, tables
+
+    there = records.read_all(results)
+    made = tables.table(name, there)
+    shown = [only is None or row.get("cell") in only for row in made.data]
+    data = list(compress(made.data, shown))
+    pictures = []
+    if name in grid.CURVES:
+        from qornn.reproduce.curves import draw
+
+        pictures.append(str(draw(name, there, results)))
+    if json:
+        failures = {outcome.job.id: outcome.error for outcome in failed}
+        print_json({"name": name, "title": made.title, "rows": data, "pictures": pictures, "failed": failures})
+        return
+    print_table(made.title, made.columns, compress(made.rows, shown))
+    for path in pictures:
+        print(path)
+
+
+def _instability(out: Path, seed: int, json: bool) -> None:
     from qornn.reproduce.instability import instability
 
     figures = instability(out, seed=seed)
@@ -34,3 +210,22 @@ def run(
     else:
         for path in [*sorted(out.glob("*.png")), out / "instability.json"]:
             print(path)
+
+
+def _renew(page: Path, results: Path) -> None:
+    from qornn.files import write_atomically
+    from qornn.reproduce import records, tables
+
+    try:
+        text = page.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot read the page {page}: {error.strerror or error}") from error
+    write_atomically(page, tables.renew(text, records.read_all(results)))
+
+
+def _values(rows: list[dict[str, Any]]) -> list[list[Any]]:
+    return [list(row.values()) for row in rows]
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

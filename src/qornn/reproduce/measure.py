@@ -1,0 +1,78 @@
+"""The figures of a trained network: those of its own end, or measured now when it has none or is quantized after."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from typing import Any
+
+from qornn.calibration import calibrate
+from qornn.errors import ProgramError, SettingsError
+from qornn.integer.matrix import Dense
+from qornn.lower import lower, score
+from qornn.reproduce.grid import Job
+from qornn.tasks.base import Task
+from qornn.train import checkpoint as checkpoints
+from qornn.train.evaluate import diagnostics, evaluate, quantized
+from qornn.train.run import Run
+
+ACTIVATION_BITS = 12
+DIAGNOSTICS = ("sigma_min", "sigma_max", "max_h", "orthogonality")
+OWN = ("value", "converged", "steps", "seconds", "version", *DIAGNOSTICS)
+
+
+def measure(job: Job, run: Run) -> dict[str, Any]:
+    """Value on the test set, singular values, states, and the same network in integers."""
+    bits, task = job.entry.bits, run.task()
+    if not job.entry.post and "value" in run.result:
+        return {key: run.result.get(key) for key in OWN} | _integer(job, run, task)
+    with quantized(run.model, bits) if job.entry.post else nullcontext():
+        figures = _trained(run) | _evaluated(run, task) | _integer(job, run, task)
+    if job.entry.post:
+        figures["full_precision"] = run.result.get("value")
+    return figures
+
+
+def _trained(run: Run) -> dict[str, Any]:
+    """How long and by what; an unfinished run says so in its newest checkpoint alone."""
+    if "steps" in run.result:
+        return {key: run.result.get(key) for key in ("steps", "seconds", "version")}
+    saved = checkpoints.files(run.folder / "checkpoint")
+    if not saved:
+        return {}
+    state = checkpoints.load(saved[-1])
+    return {"steps": state.step, "seconds": round(float(state.extra["seconds"]), 3)}
+
+
+def _evaluated(run: Run, task: Task) -> dict[str, Any]:
+    batch = run.recipe.train.batch
+    value = evaluate(run.model, task, "test", batch)
+    found = diagnostics(run.model, next(task.batches("test", batch)))
+    return {"value": value, "converged": task.converged(value), **{k: found[k] for k in DIAGNOSTICS if k in found}}
+
+
+def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
+    """The integer network's figures; a network that has no integer form says why."""
+    if job.entry.bits is None or run.recipe.model.kind != "qornn":
+        return {"integer": None}
+    try:
+        seen = calibrate(run, quiet=job.quiet)
+        program = lower(run, activation_bits=ACTIVATION_BITS, calibration=seen, quiet=job.quiet)
+    except (SettingsError, ProgramError) as error:
+        return {"integer": None, "note": f"not lowered: {error}"}
+    assert isinstance(program.W, Dense)
+    alpha_W, alpha_U = float(program.W.alpha.max()), float(program.U.alpha.max())
+    at = job.entry.fact("paper_at") or {}
+    # The paper's own scheme divides states by alpha_i·alpha_U and takes the next power of two for alpha_W·alpha_h.
+    power = 2.0 ** math.ceil(math.log2(alpha_W * seen.max_h / (program.input.alpha * alpha_U)))
+    figures = {
+        "activation_bits": ACTIVATION_BITS,
+        "value": score(program, task, quiet=job.quiet),
+        "paper": at.get(str(ACTIVATION_BITS)),
+        "alpha_h": program.state.alpha,
+        "saturation": program.provenance["lowering"]["saturation"],
+        "alpha_W": alpha_W,
+        "alpha_W_alpha_h": power,
+        "bytes": program.true_bytes,
+    }
+    return {"integer": figures}

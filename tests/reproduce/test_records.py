@@ -51,8 +51,14 @@ def test_a_curve_keeps_its_ends_and_few_points():
     metrics += [{"step": 5000, "epoch": 50, "loss": 2e-4, "validation": 0.5}, {"step": 5000, "value": 1.0}]
     found = records.curve(metrics)
     assert len(found) <= 2 * records.POINTS
-    assert found[0] == [1, 0.01, 1.0, None]
-    assert found[-1] == [5000, 50, 2e-4, 0.5]
+    assert found[0] == [1, 0.01, 1.0, None, None]
+    assert found[-1] == [5000, 50, 2e-4, 0.5, None]
+
+
+def test_training_figures_are_means_between_validations():
+    logged = [{"step": s, "epoch": s, "loss": 1.0, "training": 10.0 * s} for s in (1, 2, 3, 4)]
+    logged[1]["validation"], logged[3]["validation"] = 1.0, 2.0
+    assert [point[4] for point in records.curve(logged)] == [None, 15.0, None, 35.0]
 
 
 def test_a_machine_has_no_name_and_no_path():

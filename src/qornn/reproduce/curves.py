@@ -15,8 +15,7 @@ from qornn.reproduce.tables import Record
 COLOURS = {None: INK, 8: "#3b6fb6", 6: "#2a9d8f", 5: "#e09f3e", 4: "#c8553d", 3: "#8e5ea2", 2: FAINT}
 WHAT = {  # column of a record's curve, its axis, whether it is logarithmic
     "copy-curves": (3, "validation cross-entropy", True),
-    # The paper draws the accuracy on the training set, which the training log does not keep.
-    "pmnist-curves": (3, "accuracy on held-out images, %", False),
+    "pmnist-curves": (4, "accuracy on training batches, %", False),
 }
 
 
@@ -46,7 +45,7 @@ def draw(name: str, records: Sequence[Record], out: Path) -> Path:
 
 
 def _line(axes: Any, record: Record, bits: int | None, column: int) -> None:
-    points = [(p[1], p[column]) for p in record["curve"] if p[column] is not None]
+    points = [(p[1], p[column]) for p in record["curve"] if len(p) > column and p[column] is not None]
     label = "full precision" if bits is None else f"k = {bits}"
     label += {"whole": "", "cut": ", cut short", "compressed": ", compressed"}[record["schedule"]]
     if points:

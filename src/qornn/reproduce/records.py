@@ -44,12 +44,23 @@ def write(record: dict[str, Any], results: Path = Path("results")) -> Path:
 
 
 def curve(metrics: list[dict[str, Any]]) -> list[list[float | None]]:
-    """[step, epoch, training loss, validation] along a run, thinned; a point has a loss, a validation or both."""
-    points = {
-        m["step"]: [m["step"], m["epoch"], _digits(m.get("loss")), _digits(m.get("validation"))]
-        for m in metrics
-        if "epoch" in m and ("loss" in m or m.get("validation") is not None)
-    }
+    """[step, epoch, training loss, validation, training] along a run, thinned; a point has a loss or a validation.
+
+    The last is the metric on the training batches logged since the validation before, and stands beside one.
+    """
+    points: dict[int, list[float | None]] = {}
+    since: list[float] = []
+    for m in metrics:
+        if "epoch" not in m or ("loss" not in m and m.get("validation") is None):
+            continue
+        if m.get("training") is not None:
+            since.append(m["training"])
+        validated = m.get("validation") is not None
+        training = sum(since) / len(since) if validated and since else None
+        numbers = (m.get("loss"), m.get("validation"), training)
+        points[m["step"]] = [m["step"], m["epoch"], *map(_digits, numbers)]
+        if validated:
+            since = []
     losses = [step for step, point in points.items() if point[2] is not None]
     scores = [step for step, point in points.items() if point[3] is not None]
     kept = {*_thin(losses), *_thin(scores)}

@@ -130,6 +130,7 @@ class Trainer:
             y, _ = model(part.x, lengths=part.lengths)
         except SettingsError as error:  # weights that no map accepts any more, or a bad sample
             raise self._stopped(str(error)) from error
+        self._last = part, y.detach()
         # DDP averages over processes; this weight makes the average the mean over the global batch's targets.
         loss = self.task.loss(y, part) * (share.weight * self.processes.world / batch.weight)
         objective = loss
@@ -177,7 +178,10 @@ class Trainer:
         record: dict[str, Any] = {}
         if self.step % s.log_every == 0 or self.step in (1, self.total):
             lr = learning_rate(self.step - 1, self.steps_per_epoch, s)
-            record = {"loss": loss, "grad_norm": norm, "lr": lr, "seconds": round(self.seconds, 3)}
+            part, y = self._last
+            training = self.task.metric(y, part)  # of this batch, before its step; with several processes, of a share
+            record = {"loss": loss, "training": training, "grad_norm": norm, "lr": lr}
+            record["seconds"] = round(self.seconds, 3)
         if self.step % (s.eval_every or self.steps_per_epoch) == 0 or self.step == self.total:
             value = evaluate(self.model, self.task, "validation", s.batch, processes=self.processes)
             found = diagnostics(self.model, batch)

@@ -2,8 +2,11 @@
 
 import json
 import math
+import sys
 
 import pytest
+
+import qornn.lower  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +96,28 @@ def test_post_training_quantization_reaches_integers(tmp_path, qornn_command):
     assert figures["integer"] is not None
     qornn_command("lower", tmp_path / "run", "--bits", 8, "-o", tmp_path / "p.qornn")
     assert json.loads(qornn_command("size", tmp_path / "p.qornn", "--json").stdout)["bits"] == 8
+
+
+def test_a_network_that_cannot_be_lowered_is_an_error_only_where_integers_were_asked_for(monkeypatch):
+    from qornn.cli import eval as command
+    from qornn.errors import SettingsError
+
+    def refuse(*args, **options):
+        raise SettingsError("every state is zero")
+
+    monkeypatch.setattr(sys.modules["qornn.lower"], "lower", refuse)
+    assert command._in_integers(None, None, None) == (None, "every state is zero")
+    with pytest.raises(SettingsError, match="every state"):
+        command._in_integers(None, None, 12)
+
+
+def test_zero_activation_bits_are_not_the_default(made, qornn_command):
+    folder, _ = made
+    assert "4..16" in qornn_command("eval", folder / "run", "--activation-bits", 0, check=False).stderr
+
+
+def test_size_tells_the_bits_of_u_and_of_the_task_s_inputs(qornn_command):
+    words = ["size", "digits", "--bits", 4, "--set", "model.bits_U=8", "--json"]
+    operations = json.loads(qornn_command(*words).stdout)["operations"]
+    assert operations["fully_quantized"]["input"]["operands"] == "8x6 bits"
+    assert operations["fully_quantized"]["recurrent"]["operands"] == "4x12 bits"

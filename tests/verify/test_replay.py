@@ -1,4 +1,5 @@
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -44,13 +45,25 @@ def test_exact_on_the_host(exported, case, layout):
 
 
 @pytest.mark.parametrize("target", DEVICES)
-@pytest.mark.parametrize(("case", "layout"), [(0, "packed"), (6, "packed"), (3, "bytes"), (5, "packed")])
+@pytest.mark.parametrize(("case", "layout"), [*((n, "packed") for n in range(len(CASES))), (3, "bytes"), (6, "bytes")])
 def test_exact_on_emulated_devices(exported, target, case, layout):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     result = verify(exported(layout, **CASES[case]), target)
     assert result.exact
     assert result.steps == 2 * 20 + 32
+
+
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(("case", "layout"), [*((n, "packed") for n in range(len(CASES))), (3, "bytes")])
+def test_exact_on_qemu(exported, target, case, layout):
+    """Helium runs nowhere else; and where arm-none-eabi-gcc is installed, its code is replayed beside zig's."""
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    result = verify(exported(layout, **CASES[case]), target)
+    assert result.exact
+    compilers = {"zig cc", *(["arm-none-eabi-gcc"] if shutil.which("arm-none-eabi-gcc") else [])}
+    assert {name.split(", ")[1] for name in result.ran_on if name.startswith("qemu")} == compilers
 
 
 @pytest.mark.parametrize("target", DEVICES)

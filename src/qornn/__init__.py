@@ -20,6 +20,8 @@ _HOMES = {
     "calibrate": "qornn.lower",
     "simulate": "qornn.integer.simulate",
     "IntegerProgram": "qornn.integer.program",
+    "QORNNClassifier": "qornn.estimators",
+    "QORNNRegressor": "qornn.estimators",
     "QornnError": "qornn.errors",
 }
 _ROOMS = ("export",)  # called as qornn.export.c(...)
@@ -28,6 +30,8 @@ __all__ = [
     "ModReLU",
     "OrthogonalRNN",
     "OrthogonalRecurrence",
+    "QORNNClassifier",
+    "QORNNRegressor",
     "QornnError",
     "Trainer",
     "calibrate",
@@ -42,6 +46,7 @@ __all__ = [
 if TYPE_CHECKING:
     from qornn import export
     from qornn.errors import QornnError
+    from qornn.estimators import QORNNClassifier, QORNNRegressor
     from qornn.integer.program import IntegerProgram
     from qornn.integer.simulate import simulate
     from qornn.lower import calibrate, lower

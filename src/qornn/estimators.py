@@ -1,0 +1,323 @@
+"""Scikit-learn estimators: sequences in, classes or values out, an integer program and C from the same object.
+
+>>> import numpy as np
+>>> from qornn import QORNNClassifier
+>>> t = np.linspace(0, 1, 20)
+>>> X = np.array([np.sin(2 * np.pi * f * t) for f in np.linspace(1, 3, 60)])  # (60, 20)
+>>> y = np.where(np.linspace(1, 3, 60) < 2, "slow", "fast")
+>>> clf = QORNNClassifier(random_state=0).fit(X, y)
+>>> clf.predict(X[:1], integer=True)
+array(['slow'], dtype='<U4')
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from qornn import export
+from qornn.bits import parse_bits
+from qornn.errors import SettingsError
+from qornn.estimators_input import read, seed_of, targets
+from qornn.estimators_network import Network, Runner, Standard
+from qornn.estimators_training import held_out, train
+from qornn.integer.program import IntegerProgram
+from qornn.model import OrthogonalRNN
+from qornn.tasks.arrays import Arrays, Sequences
+from qornn.tasks.base import check_count
+
+BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
+__all__ = ["QORNNClassifier", "QORNNRegressor", "Stream"]
+
+
+class _QORNN(BaseEstimator):
+    """What the two estimators share."""
+
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 64,
+        bits: int | None = 4,
+        map: str = "bjorck",
+        activation: str = "relu",
+        activation_bits: int = 12,
+        max_epochs: int = 100,
+        lr: float = 5e-3,
+        batch_size: int | str = "auto",
+        validation_fraction: float = 0.1,
+        patience: int = 15,
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.bits = bits
+        self.map = map
+        self.activation = activation
+        self.activation_bits = activation_bits
+        self.max_epochs = max_epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_network")
+
+    def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
+        """X as the int16 samples that `to_program()` and the exported C read: (N, T, C), or a list of (T_i, C)."""
+        sequences = self._read(X)
+        raw = self._network.to_raw(self._program(), sequences.x)
+        if sequences.lengths is None:
+            return raw
+        return [part[:length] for part, length in zip(raw, sequences.lengths, strict=True)]
+
+    def to_program(self, calibration: Any = None) -> IntegerProgram:
+        """The network in integers, normalisation inside; lowered on X-like `calibration`, or on the training data."""
+        if calibration is None:
+            check_is_fitted(self)
+            return self._program()
+        return self._lower(self._network.look(self._read(calibration)))
+
+    def export_c(self, path: str | Path, *, name: str = "model", calibration: Any = None, **options: Any) -> Path:
+        """A folder of C99 that runs on a microcontroller; `qornn.verify.verify(path)` compiles and replays it."""
+        return export.c(self.to_program(calibration), path, name=name, **options)
+
+    def stream(self, *, integer: bool = False) -> Stream:
+        """One sample in, one answer out, constant memory."""
+        check_is_fitted(self)
+        return Stream(self, integer=integer)
+
+    def _read(self, X: Any) -> Sequences:
+        check_is_fitted(self)
+        return read(self, X, fitting=False)
+
+    def _outputs(self, X: Any, integer: bool) -> np.ndarray:
+        sequences = self._read(X)
+        if not integer:
+            return self._network.outputs(sequences)
+        return self._network.integer_outputs(self._program(), sequences)
+
+    def _program(self) -> IntegerProgram:
+        network = self._network
+        if network.program is None:
+            network.program = self._lower(network.seen)
+        return network.program
+
+    def _lower(self, seen: Any) -> IntegerProgram:
+        if self._network.model.recurrence.bits is None:
+            raise SettingsError("bits=None trains full-precision weights, which have no integers; fit with bits=2..8")
+        settings = {key: value for key, value in self.get_params().items() if isinstance(value, int | float | str)}
+        made = {"kind": type(self).__name__, **settings}
+        return self._network.lower(seen, activation_bits=self.activation_bits, estimator=made, **self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    def _fit(self, sequences: Sequences, y: np.ndarray, *, classes: int | None, **task_options: Any) -> None:
+        """Hold a part out, standardise, train, and look at the training data once more for lowering."""
+        self._check_settings()
+        seed = seed_of(self.random_state)
+        held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
+        standard = Standard.of(sequences)
+        x = standard.apply(sequences)
+        x = Sequences(x.x.astype(np.float32), x.lengths)
+        rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
+        task = Arrays(
+            sequences={split: x.rows(r) for split, r in rows.items()},  # type: ignore[misc]
+            targets={split: y[r] for split, r in rows.items()},  # type: ignore[misc]
+            classes=classes,
+            **task_options,
+        )
+        model = OrthogonalRNN(
+            task.n_i,
+            int(self.n_hidden),
+            task.n_o,
+            map=self.map,
+            bits=parse_bits(self.bits),
+            scale="row",
+            activation=self.activation,
+            generator=torch.Generator().manual_seed(seed),
+        )
+        self.history_ = train(
+            model,
+            task,
+            lr=self.lr,
+            max_epochs=int(self.max_epochs),
+            batch_size=self._batch(len(rows["train"])),
+            patience=int(self.patience),
+            seed=seed,
+            device=self.device,
+            verbose=bool(self.verbose),
+        )
+        self.n_iter_ = len(self.history_)
+        self.mean_, self.std_ = standard.mean, standard.std
+        self._network = Network(model, standard)
+        if model.recurrence.bits is not None and np.any(x.samples()):
+            self._network.seen = self._network.look(sequences)
+
+    def _batch(self, n: int) -> int:
+        if self.batch_size == "auto":
+            return min(n, max(BATCH[0], min(BATCH[1], n // 4)))
+        return min(n, int(self.batch_size))
+
+    def _check_settings(self) -> None:
+        for name in ("n_hidden", "max_epochs", "patience"):
+            check_count(name, getattr(self, name))
+        if self.batch_size != "auto":
+            check_count("batch_size", self.batch_size)
+        if not 0 <= self.validation_fraction < 1:
+            raise SettingsError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
+
+
+class QORNNClassifier(ClassifierMixin, _QORNN):
+    """Classes of sequences by an orthogonal recurrent network on `bits` bits.
+
+    X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
+    columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
+
+    n_hidden, bits, map, activation: units, bits of the weights (2..8; None is full precision), how W is kept
+        orthogonal (bjorck, projunn, penalty, free), and relu, modrelu or identity.
+    activation_bits: of the states in the integer program.
+    max_epochs, lr, batch_size: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
+    validation_fraction, patience: this share of every class is held out; training stops `patience` epochs after the
+        loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be held
+        out none is, and the training loss is watched.
+    class_weight: None, "balanced" or a dict from label to weight.
+    random_state: a seed; None takes one from the system. The global generators are never touched.
+    device, verbose: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
+
+    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel).
+    """
+
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 64,
+        bits: int | None = 4,
+        map: str = "bjorck",
+        activation: str = "relu",
+        activation_bits: int = 12,
+        max_epochs: int = 100,
+        lr: float = 5e-3,
+        batch_size: int | str = "auto",
+        validation_fraction: float = 0.1,
+        patience: int = 15,
+        class_weight: Any = None,
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            n_hidden=n_hidden,
+            bits=bits,
+            map=map,
+            activation=activation,
+            activation_bits=activation_bits,
+            max_epochs=max_epochs,
+            lr=lr,
+            batch_size=batch_size,
+            validation_fraction=validation_fraction,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on sequences X with labels y."""
+        sequences = read(self, X, fitting=True)
+        y = targets(self, y, len(sequences))
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise SettingsError(f"y holds one class only, {classes[0]!r}; a classifier needs at least two classes")
+        weight = None
+        if self.class_weight is not None:
+            weight = compute_class_weight(self.class_weight, classes=classes, y=y)
+        self.classes_ = classes
+        self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
+        return self
+
+    def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
+        """The class of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
+        return self._answers(self._outputs(X, integer))
+
+    def predict_proba(self, X: Any, *, integer: bool = False) -> np.ndarray:
+        """The probability of each class, in the order of `classes_`.  # (N, classes)"""
+        y = self._outputs(X, integer)
+        p = np.exp(y - y.max(1, keepdims=True))
+        return p / p.sum(1, keepdims=True)
+
+    def _answers(self, outputs: np.ndarray) -> np.ndarray:
+        return self.classes_[outputs.argmax(1)]
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": [str(label) for label in self.classes_]}
+
+
+class QORNNRegressor(RegressorMixin, _QORNN):
+    """One value a sequence by an orthogonal recurrent network on `bits` bits.
+
+    The parameters are those of QORNNClassifier but for `class_weight`. Targets are standardised for training;
+    predictions, the program and the exported C answer in the targets' own units.
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on sequences X with values y."""
+        sequences = read(self, X, fitting=True)
+        y = targets(self, y, len(sequences), numeric=True)
+        shift, scale = float(y.mean()), float(y.std()) or 1.0
+        self._fit(sequences, ((y - shift) / scale).astype(np.float32), classes=None)
+        self._network.shift, self._network.scale = shift, scale
+        return self
+
+    def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
+        """The value of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
+        return self._answers(self._outputs(X, integer))
+
+    def _answers(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0]
+
+
+class Stream:
+    """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory."""
+
+    def __init__(self, estimator: Any, *, integer: bool) -> None:
+        self._estimator, self._network = estimator, estimator._network
+        self._session = estimator.to_program().session() if integer else None
+        self._runner = None if integer else Runner(self._network)
+        self._h: torch.Tensor | None = None
+
+    def reset(self) -> None:
+        """Back to the start of a sequence."""
+        self._h = None
+        if self._session is not None:
+            self._session.reset()
+
+    def step(self, sample: Any) -> Any:
+        """Take one sample (C,), or a number where there is one channel; the class or value after it."""
+        x = np.asarray(sample)
+        channels = self._estimator.n_channels_
+        if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not np.isfinite(x).all():
+            raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
+        x = x.reshape(1, 1, channels)
+        if self._session is not None:
+            raw = self._network.to_raw(self._session.program, x)
+            y = self._session.step(raw[0, 0])[None].astype(np.float64)
+        else:
+            assert self._runner is not None
+            standard = self._network.standard.apply(Sequences(x, None))
+            y, self._h = self._runner.run(standard.x, h=self._h)
+        return self._estimator._answers(y)[0]

@@ -1,0 +1,171 @@
+"""A trained network as the estimators hold it: raw sequences in, outputs out, in float64 or in integers."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from qornn.calibration import Calibration, calibrate
+from qornn.errors import SettingsError
+from qornn.estimators_input import INT16, is_raw
+from qornn.integer.inputs import make_samples
+from qornn.integer.parts import INPUT_BITS, Samples
+from qornn.integer.program import IntegerProgram
+from qornn.integer.rounding import round_half_away
+from qornn.lower import lower
+from qornn.model import OrthogonalRNN
+from qornn.recurrence import recurrence
+from qornn.tasks.arrays import Sequences
+from qornn.tasks.base import Batch
+
+CHUNK = 256  # sequences at once
+HEADROOM = 1.25  # inputs may be so many times larger than in training before they saturate
+COARSE = 1 / 16  # of a channel's deviation: a raw unit above this loses what the network has learned to see
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standard:
+    """x = (sample − mean)/std, channel by channel; a constant channel has std 1."""
+
+    mean: np.ndarray  # (C,) float64
+    std: np.ndarray  # (C,) float64
+    raw: bool  # samples are whole numbers in int16, what a device reads
+
+    @classmethod
+    def of(cls, sequences: Sequences) -> Standard:
+        """Learned from the samples; of raw integers the mean is a whole number too, as devices subtract it."""
+        samples = sequences.samples().astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in words below
+            mean, std, raw = samples.mean(0), samples.std(0), is_raw(sequences)
+        if not (np.isfinite(mean).all() and np.isfinite(std).all()):
+            raise SettingsError(f"samples as large as {np.abs(samples).max():.3g} overflow float64; rescale X first")
+        varies = std > 1e-12 * np.maximum(np.abs(mean), 1e-290)  # round-off of a constant is no deviation
+        return cls(round_half_away(mean).astype(np.float64) if raw else mean, np.where(varies, std, 1.0), raw)
+
+    def apply(self, sequences: Sequences) -> Sequences:
+        """In float64; padding becomes whatever it becomes."""
+        return Sequences((sequences.x - self.mean) / self.std, sequences.lengths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What lowering must know of data: how large samples get, and what the states do."""
+
+    samples: np.ndarray  # (C,) largest |sample|
+    x: float  # largest |x|
+    calibration: Calibration
+
+
+@dataclass(slots=True, eq=False)
+class Network:
+    """The model with its normalisation; y = scale·output + shift for values."""
+
+    model: OrthogonalRNN
+    standard: Standard
+    scale: float = 1.0
+    shift: float = 0.0
+    seen: Seen | None = None  # of the training data
+    program: IntegerProgram | None = None  # lowered on the training data, once somebody asks
+
+    def outputs(self, sequences: Sequences) -> np.ndarray:
+        """In float64, so that an answer does not depend on the sequences beside it.  # (N, n_o)"""
+        runner, found = Runner(self), []
+        for start in range(0, len(sequences), CHUNK):
+            part = self.standard.apply(sequences.rows(slice(start, start + CHUNK)))
+            found.append(runner.run(part.x, part.lengths)[0])
+        return np.concatenate(found)
+
+    def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
+        """By the integer engine.  # (N, n_o)"""
+        return program.run(self.to_raw(program, sequences.x), sequences.lengths).astype(np.float64)
+
+    def look(self, sequences: Sequences) -> Seen:
+        """One pass over data before lowering."""
+        x = self.standard.apply(sequences)
+        parts = (x.rows(slice(start, start + CHUNK)) for start in range(0, len(x), CHUNK))
+        seen = calibrate(self.model, (_batch(part) for part in parts), sequences=None, quiet=True)
+        samples = np.abs(sequences.samples().astype(np.float64)).max(0)
+        return Seen(samples, float(np.abs(x.samples()).max()), seen)
+
+    def lower(self, seen: Seen | None, *, activation_bits: int = 12, **facts: Any) -> IntegerProgram:
+        """The network and its normalisation as integers; `facts` are said in the program's provenance."""
+        if seen is None:
+            raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
+        inputs, raw_scale = self._samples(seen)
+        model = copy.deepcopy(self.model)
+        with torch.no_grad():  # a device answers in the units of the targets
+            model.V.mul_(self.scale)
+            model.b_o.mul_(self.scale).add_(self.shift)
+        program = lower(model, calibration=seen.calibration, input=inputs, activation_bits=activation_bits, quiet=True)
+        normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
+        return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)
+
+    def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:
+        """Samples as the whole numbers the program reads, saturated to int16.  # (..., C)"""
+        scale = np.asarray(program.provenance["input"]["raw_scale"])
+        return round_half_away((samples / scale).clip(*INT16)).astype(np.int16)
+
+    def _samples(self, seen: Seen) -> tuple[Samples, np.ndarray]:
+        """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16."""
+        mean, std = self.standard.mean, self.standard.std
+        needed = np.maximum(HEADROOM * seen.samples, 1e-30) / INT16[1]
+        raw_scale = np.ones(len(mean)) if self.standard.raw else np.exp2(np.ceil(np.log2(needed)))
+        coarse = np.flatnonzero((raw_scale > COARSE * std) & (raw_scale != 1))
+        if len(coarse):
+            c = int(coarse[0])
+            warnings.warn(
+                f"channel {c} varies by {std[c]:.3g} about {mean[c]:.3g}: int16 samples of {raw_scale[c]:.3g} a unit "
+                "are coarse; subtract a constant from it before fit and on the device",
+                stacklevel=4,
+            )
+        alpha = max(HEADROOM * seen.x, 1e-6)
+        bits = _input_bits(len(mean), self.model.recurrence.bits or 8)
+        parts = [
+            make_samples(*INT16, scale, channels=1, bits=bits, alpha=alpha, mean=mean[[c]], std=std[[c]])
+            for c, scale in enumerate(raw_scale)
+        ]
+        columns = {
+            name: np.concatenate([getattr(p, name) for p in parts]) for name in ("offset", "multiplier", "shift")
+        }
+        samples = Samples(bits=bits, alpha=alpha, low=INT16[0], high=INT16[1], scale=float(raw_scale[0]), **columns)
+        return samples, raw_scale
+
+
+class Runner:
+    """The float64 recurrence on the very weights that are lowered."""
+
+    def __init__(self, network: Network) -> None:
+        model, layer = network.model, network.model.recurrence
+        with torch.no_grad():
+            self.W_q, self.U_q = layer.W_q().double(), layer.U_q().double()
+        self.b = None if layer.modrelu is None else layer.modrelu.b.double()
+        self.V, self.b_o = (p.detach().double().numpy() for p in (model.V, model.b_o))
+        self.activation, self.scale, self.shift = layer.activation, network.scale, network.shift
+
+    def run(
+        self, x: np.ndarray, lengths: np.ndarray | None = None, h: torch.Tensor | None = None
+    ) -> tuple[np.ndarray, torch.Tensor]:
+        """Outputs (B, n_o) and states (B, n_h) at the end of standardised x (B, T, C)."""
+        h = torch.zeros(len(x), len(self.W_q), dtype=torch.float64) if h is None else h
+        with torch.no_grad():
+            ends = None if lengths is None else torch.from_numpy(lengths)
+            _, h = recurrence(torch.from_numpy(x), self.W_q, self.U_q, self.b, h, ends, self.activation)
+        # One output at a time: a product of matrices would round differently for other batches.
+        y = np.stack([(h.numpy() * v).sum(1) for v in self.V], 1) + self.b_o
+        return y * self.scale + self.shift, h
+
+
+def _input_bits(channels: int, bits: int) -> int:
+    """As many as keep Σ U_i x_i within 32 bits: 16 but for hundreds of channels."""
+    return max(INPUT_BITS[0], min(INPUT_BITS[-1], 32 - bits - math.ceil(math.log2(channels + 1))))
+
+
+def _batch(part: Sequences) -> Batch:
+    lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
+    return Batch(torch.from_numpy(part.x.astype(np.float32)), torch.zeros(len(part)), lengths)

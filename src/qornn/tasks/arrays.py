@@ -1,0 +1,106 @@
+"""The user's own sequences: arrays in memory, of one length or of many, with classes or values to learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qornn.errors import SettingsError
+from qornn.tasks.base import Batch, Split, Task, check_split, split_rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """N sequences in one padded array."""
+
+    x: np.ndarray  # (N, T, C)
+    lengths: np.ndarray | None  # (N,) int64 true lengths; None: all of length T
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def rows(self, rows: Any) -> Sequences:
+        """Those sequences, padded no further than the longest of them."""
+        if self.lengths is None:
+            return Sequences(self.x[rows], None)
+        lengths = self.lengths[rows]
+        return Sequences(self.x[rows][:, : int(lengths.max(initial=1))], lengths)
+
+    def samples(self) -> np.ndarray:
+        """Every true sample, padding left out.  # (number of samples, C)"""
+        if self.lengths is None:
+            return self.x.reshape(-1, self.x.shape[2])
+        return self.x[np.arange(self.x.shape[1]) < self.lengths[:, None]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Arrays(Task):
+    """One answer a sequence, read from its last state; the metric is the loss, which early stopping watches."""
+
+    name = "arrays"
+    readout = "last"
+
+    sequences: dict[Split, Sequences]  # float32, standardised; a split may be missing
+    targets: dict[Split, np.ndarray]  # (N,) int64 classes or float32 values
+    classes: int | None = None  # None: values
+    class_weight: np.ndarray | None = None  # (classes,) of each class in the loss
+
+    def __post_init__(self) -> None:
+        if not len(self.sequences.get("train", ())):
+            raise SettingsError("there is nothing to train on; give at least one sequence")
+        for split, x in self.sequences.items():
+            if len(x) != len(self.targets[check_split(split)]):
+                raise SettingsError(
+                    f"{len(x)} {split} sequences have {len(self.targets[split])} targets; give one each"
+                )
+
+    @property
+    def metric_name(self) -> str:  # type: ignore[override]  # a property here: it depends on the targets
+        return "squared error" if self.classes is None else "cross-entropy"
+
+    @property
+    def n_i(self) -> int:
+        return self.sequences["train"].x.shape[2]
+
+    @property
+    def n_o(self) -> int:
+        return self.classes or 1
+
+    @cached_property
+    def naive_baseline(self) -> float:
+        """The loss of one guess for all: ln(classes), or the variance of the values."""
+        return float(np.var(self.targets["train"])) if self.classes is None else math.log(self.classes)
+
+    def size(self, split: Split) -> int:
+        return len(self.targets[split]) if check_split(split) in self.targets else 0
+
+    def batch(self, split: Split, index: int, batch: int, *, seed: int = 0) -> Batch:
+        import torch
+
+        rows = split_rows(self.size(split), split, index, batch, seed)
+        part = self.sequences[split].rows(rows)
+        lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
+        return Batch(torch.from_numpy(part.x), torch.from_numpy(self.targets[split][rows]), lengths)
+
+    def loss(self, y: Tensor, batch: Batch) -> Tensor:
+        from qornn.tasks import losses
+
+        if self.classes is None:
+            return losses.squared_error(y, batch)
+        if self.class_weight is None:
+            return losses.cross_entropy(y, batch)
+        import torch
+        from torch.nn import functional as F
+
+        weight = torch.as_tensor(self.class_weight, dtype=y.dtype, device=y.device)
+        return F.cross_entropy(y, batch.target, weight=weight)
+
+    def metric(self, y: Tensor, batch: Batch) -> float:
+        return float(self.loss(y, batch))

@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from qornn.errors import SettingsError
+from qornn.tasks.arrays import Arrays, Sequences
+
+
+def of_lengths(*lengths, channels=2):
+    x = np.zeros((len(lengths), max(lengths), channels), np.float32)
+    for row, length in enumerate(lengths):
+        x[row, :length] = row + 1
+    return Sequences(x, np.array(lengths))
+
+
+def test_rows_are_padded_no_further_than_needed():
+    part = of_lengths(5, 2, 3).rows([1, 2])
+    assert part.x.shape == (2, 3, 2)
+    assert part.lengths.tolist() == [2, 3]
+
+
+def test_samples_leave_padding_out():
+    samples = of_lengths(3, 1).samples()
+    assert samples[:, 0].tolist() == [1, 1, 1, 2]
+
+
+def test_an_epoch_shows_every_training_sequence_once():
+    x = Sequences(np.arange(12, dtype=np.float32).reshape(12, 1, 1), None)
+    task = Arrays(sequences={"train": x}, targets={"train": np.arange(12)}, classes=12)
+    seen = [int(v) for index in range(3) for v in task.batch("train", index, 4, seed=3).x.flatten()]
+    assert sorted(seen) == list(range(12))
+    assert seen != list(range(12))
+    assert task.size("validation") == 0
+
+
+def test_baselines_are_those_of_one_guess():
+    x = of_lengths(1, 1, 1, 1)
+    classes = Arrays(sequences={"train": x}, targets={"train": np.array([0, 1, 2, 0])}, classes=3)
+    assert classes.naive_baseline == math.log(3)
+    values = Arrays(sequences={"train": x}, targets={"train": np.array([0, 2, 0, 2], np.float32)})
+    assert values.naive_baseline == 1.0
+    assert (classes.n_o, values.n_o) == (3, 1)
+
+
+def test_class_weights_weigh_the_loss():
+    x, target = of_lengths(1, 1), np.array([0, 1])
+    task = Arrays(sequences={"train": x}, targets={"train": target}, classes=2, class_weight=np.array([3.0, 1.0]))
+    y = torch.tensor([[2.0, 0.0], [2.0, 0.0]])
+    batch = task.batch("train", 0, 2)
+    each = torch.nn.functional.cross_entropy(y, batch.target, reduction="none")
+    weight = torch.tensor([3.0, 1.0])[batch.target]
+    assert float(task.loss(y, batch)) == pytest.approx(float((each * weight).sum() / 4), rel=1e-6)  # float32
+
+
+def test_nothing_to_train_on_is_refused():
+    with pytest.raises(SettingsError, match="nothing to train on"):
+        Arrays(sequences={}, targets={})
+
+
+def test_as_many_targets_as_sequences():
+    with pytest.raises(SettingsError, match="2 train sequences have 3 targets"):
+        Arrays(sequences={"train": of_lengths(1, 2)}, targets={"train": np.zeros(3, int)}, classes=2)

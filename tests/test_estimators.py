@@ -1,0 +1,296 @@
+"""The estimators as scikit-learn sees them, and on the digits."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from qornn import QORNNClassifier, QORNNRegressor
+from qornn.errors import DivergenceError
+from qornn.estimators_training import held_out
+from qornn.verify import verify
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X.astype(np.int16), y, test_size=400, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def classifier(digits):
+    X, _, y, _ = digits
+    return QORNNClassifier(max_epochs=30, lr=1e-2, random_state=0).fit(X, y)
+
+
+def waves(n=60, T=20, *, lengths=False, channels=1, seed=0):
+    """Slow and fast sines, and their frequency."""
+    random = np.random.default_rng(seed)
+    f = random.uniform(0.5, 2.5, n)
+    steps = random.integers(T // 2, T + 1, n) if lengths else np.full(n, T)
+    X = [np.sin(2 * np.pi * f[i] * np.arange(steps[i]) / T)[:, None] * np.arange(1, channels + 1) for i in range(n)]
+    return (X if lengths else np.stack(X)), f
+
+
+def labels(f):
+    return np.where(f < 1.5, "slow", "fast")
+
+
+def small(**settings):
+    return QORNNClassifier(**{"n_hidden": 16, "max_epochs": 40, "lr": 1e-2, "random_state": 0, **settings})
+
+
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks warn on purpose
+@pytest.mark.parametrize("estimator", [QORNNClassifier(), QORNNRegressor()], ids=lambda e: type(e).__name__)
+def test_scikit_learn_accepts_it(estimator):
+    done = check_estimator(estimator, on_skip=None, on_fail="raise")
+    assert len(done) > 40
+    assert not any(check["expected_to_fail"] for check in done)
+    tags = estimator.__sklearn_tags__()
+    kind = tags.classifier_tags or tags.regressor_tags
+    assert not kind.poor_score
+    assert not tags.non_deterministic
+
+
+def test_digits_are_read_pixel_by_pixel(digits, classifier):
+    _, X, _, y = digits
+    assert classifier.score(X, y) > 0.85
+
+
+def test_integers_agree_with_floats(digits, classifier):
+    X = digits[1]
+    assert np.mean(classifier.predict(X, integer=True) == classifier.predict(X)) > 0.97
+    p, q = classifier.predict_proba(X), classifier.predict_proba(X, integer=True)
+    assert np.abs(p - q).mean() < 0.02  # 12-bit states
+    assert np.allclose(q.sum(1), 1)  # float64
+
+
+def test_the_program_reads_raw_integers(digits, classifier):
+    X = digits[1]
+    program = classifier.to_program()
+    assert program is classifier.to_program()
+    assert (classifier.to_raw(X)[:, :, 0] == X).all()
+    answers = classifier.classes_[program.run(X[:, :, None]).argmax(1)]
+    assert (answers == classifier.predict(X, integer=True)).all()
+    assert program.provenance["classes"] == [str(c) for c in range(10)]
+
+
+def test_calibration_data_may_be_given(digits, classifier):
+    X = digits[1]
+    other = classifier.to_program(calibration=X[:50])
+    assert other.provenance["lowering"]["sequences"] == 50
+    assert other is not classifier.to_program()
+
+
+def test_exported_c_is_exact(classifier, tmp_path):
+    folder = classifier.export_c(tmp_path / "digits", name="digits")
+    assert (folder / "digits.c").is_file()
+    assert verify(folder).exact is True
+
+
+def test_a_pickle_answers_the_same(digits, classifier):
+    X = digits[1][:50]
+    copy = pickle.loads(pickle.dumps(classifier))
+    assert (copy.predict_proba(X) == classifier.predict_proba(X)).all()
+    assert (copy.predict(X, integer=True) == classifier.predict(X, integer=True)).all()
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_stream_answers_like_predict_on_every_prefix(digits, classifier, integer):
+    series = digits[1][3]
+    stream = classifier.stream(integer=integer)
+    answers = [stream.step(sample) for sample in series]
+    prefixes = [series[: t + 1] for t in range(len(series))]
+    assert answers == classifier.predict(prefixes, integer=integer).tolist()
+    stream.reset()
+    assert stream.step(series[0]) == answers[0]
+
+
+def test_bits_are_searched(digits):
+    X, _, y, _ = digits
+    search = GridSearchCV(small(max_epochs=2), {"bits": [3, 4]}, cv=2).fit(X[:200], y[:200])
+    assert search.best_params_["bits"] in (3, 4)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_sequences_of_different_lengths():
+    X, f = waves(120, lengths=True, channels=2)
+    clf = small(n_hidden=32, max_epochs=80).fit(X, labels(f))
+    assert clf.score(X, labels(f)) > 0.9
+    assert (clf.predict(X[:7]) == clf.predict(X)[:7]).all()  # padding changes nothing
+    assert np.mean(clf.predict(X, integer=True) == clf.predict(X)) > 0.97
+    raw = clf.to_raw(X)
+    assert [part.shape for part in raw] == [sequence.shape for sequence in X]
+    single = clf.to_program().run(raw[4][None])[0]
+    assert clf.classes_[single.argmax()] == clf.predict(X[4:5], integer=True)[0]
+
+
+def test_a_list_is_an_array_with_its_padding_left_out():
+    X, f = waves()
+    by_array, by_list = small(max_epochs=3).fit(X, labels(f)), small(max_epochs=3).fit(list(X), labels(f))
+    assert (by_array.predict_proba(X) == by_list.predict_proba(list(X))).all()
+
+
+def test_channels_of_very_different_sizes_keep_their_resolution():
+    X, f = waves(120)
+    wide = np.concatenate([X * 1e-3, np.random.default_rng(1).normal(0, 1e4, X.shape)], axis=2)
+    clf = small().fit(wide, labels(f))
+    assert np.mean(clf.predict(wide, integer=True) == clf.predict(wide)) > 0.97
+    scale = clf.to_program().provenance["input"]["raw_scale"]
+    assert scale[1] / scale[0] > 1e5
+
+
+def test_a_channel_far_from_zero_is_reported():
+    X, f = waves()
+    clf = small(max_epochs=2).fit(X + 1e6, labels(f))
+    with pytest.warns(UserWarning, match="subtract a constant"):
+        clf.to_program()
+
+
+def test_values_come_in_their_own_units():
+    X, f = waves(150)
+    y = 1000 + 50 * f
+    model = QORNNRegressor(n_hidden=24, max_epochs=60, lr=1e-2, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert np.abs(model.predict(X, integer=True) - model.predict(X)).mean() < 2  # of a range of 100
+    assert model.to_program().run(model.to_raw(X)).mean() == pytest.approx(y.mean(), rel=0.01)
+    stream = model.stream()
+    assert [stream.step(sample) for sample in X[0]][-1] == pytest.approx(model.predict(X[:1])[0], rel=1e-9)  # float64
+
+
+def test_class_weight_moves_the_answers():
+    random = np.random.default_rng(0)
+    X = random.normal(0, 1, (200, 5))
+    y = np.where(random.random(200) < 0.15, "rare", "common")  # nothing to see: the prior decides
+    X[y == "rare"] += 0.4
+    plain = small(max_epochs=15).fit(X, y).predict(X)
+    balanced = small(max_epochs=15, class_weight="balanced").fit(X, y).predict(X)
+    told = small(max_epochs=15, class_weight={"rare": 1000, "common": 1e-3}).fit(X, y).predict(X)
+    assert np.mean(plain == "rare") < np.mean(balanced == "rare") < np.mean(told == "rare")
+
+
+def test_a_seed_decides_everything_and_no_global_generator_is_used():
+    X, f = waves()
+    np.random.seed(5)  # noqa: NPY002  # the global generator is what is watched
+    before = np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
+    first = small(max_epochs=3, map="projunn").fit(X, labels(f)).predict_proba(X)
+    torch.manual_seed(99)
+    torch.set_rng_state(before[1])
+    second = small(max_epochs=3, map="projunn").fit(X, labels(f)).predict_proba(X)
+    assert (first == second).all()
+    assert (before[0] == np.random.get_state()[1]).all()  # noqa: NPY002
+    assert torch.equal(before[1], torch.get_rng_state())
+    assert (first != small(max_epochs=3, map="projunn", random_state=1).fit(X, labels(f)).predict_proba(X)).any()
+
+
+def test_pipeline_clone_and_cross_validation():
+    X, f = waves(80)
+    line = make_pipeline(StandardScaler(), small(max_epochs=5))
+    assert np.isfinite(cross_val_score(clone(line), X[:, :, 0], labels(f), cv=2)).all()
+
+
+def test_training_stops_early_and_keeps_the_best_epoch():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 6)), random.integers(0, 2, 300)  # nothing to learn
+    clf = small(max_epochs=100, patience=4).fit(X, y)
+    losses = [epoch["validation"] for epoch in clf.history_]
+    assert clf.n_iter_ == len(losses) < 100
+    assert int(np.argmin(losses)) < len(losses) - 1
+    held = held_out(y, clf.validation_fraction, clf.random_state, stratify=True)
+    loss = log_loss(y[held], clf.predict_proba(X[held]))
+    assert loss == pytest.approx(min(losses), rel=1e-5)  # trained in float32, predicted in float64
+    assert loss != pytest.approx(losses[-1], rel=1e-5)
+
+
+def test_too_few_sequences_are_not_held_out():
+    X, f = waves(40)
+    clf = small(max_epochs=3).fit(X, labels(f))
+    assert all("validation" not in epoch for epoch in clf.history_)
+
+
+def test_verbose_says_a_line_an_epoch_on_standard_error(capsys):
+    X, f = waves(20)
+    small(max_epochs=2, verbose=True).fit(X, labels(f))
+    shown = capsys.readouterr()
+    assert shown.err.count("epoch") == 2
+    assert not shown.out
+
+
+def test_full_precision_has_no_integers():
+    X, f = waves()
+    clf = small(bits=None, max_epochs=2).fit(X, labels(f))
+    with pytest.raises(ValueError, match="fit with bits=2"):
+        clf.to_program()
+
+
+def test_divergence_is_said_in_the_estimators_words():
+    X, f = waves()
+    with pytest.raises(DivergenceError, match=r"smaller lr"):
+        small(lr=1e30, map="free", bits=None).fit(X, labels(f))
+
+
+def broken(X, place, value):
+    X = X.copy()
+    X[place] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (broken(np.ones((4, 5)), (2, 3), np.nan), "abab", "NaN, first at row 2, column 3"),
+        (broken(np.ones((4, 5, 2)), (1, 3, 1), np.inf), "abab", "infinity.*sequence 1, step 3, channel 1"),
+        (np.ones((4, 5)), "aaaa", "one class only"),
+        ([np.ones((3, 2)), np.ones((4, 3))], "ab", "sequence 0 has 2, sequence 1 has 3"),
+        ([], "", "empty"),
+        (np.ones((0, 5, 2)), "", "empty"),
+        ([np.ones(3), np.ones(0)], "ab", "sequence 1 must be"),
+        (np.array([[1e300, 1.0], [-1e300, 2.0]]), "ab", "rescale X"),
+        (np.ones((4, 5)), "aba", "4 sequences but y has 3"),
+    ],
+)
+def test_bad_data_is_refused_in_words(X, y, words):
+    with pytest.raises(ValueError, match=words):
+        small().fit(X, np.array(list(y)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bits": 12}, "bits"),
+        ({"map": "bjork"}, "Did you mean 'bjorck'"),
+        ({"validation_fraction": 1.5}, "validation_fraction"),
+        ({"max_epochs": 0}, "max_epochs"),
+        ({"random_state": -1}, "random_state"),
+    ],
+)
+def test_bad_settings_are_refused_in_fit(settings, words):
+    X, f = waves(20)
+    with pytest.raises(ValueError, match=words):
+        small(**settings).fit(X, labels(f))
+
+
+def test_a_fit_that_failed_is_not_fitted():
+    clf = small()
+    with pytest.raises(ValueError, match="one class only"):
+        clf.fit(np.ones((4, 5)), np.zeros(4))
+    with pytest.raises(NotFittedError):
+        clf.predict(np.ones((4, 5)))
+
+
+def test_other_channels_are_refused_in_predict():
+    X, f = waves(channels=2)
+    clf = small(max_epochs=2).fit(X, labels(f))
+    with pytest.raises(ValueError, match="X has 3 channels, but QORNNClassifier was fitted on 2"):
+        clf.predict(np.ones((1, 5, 3)))
+    with pytest.raises(ValueError, match="2 finite numbers"):
+        clf.stream().step([1.0, 2.0, 3.0])

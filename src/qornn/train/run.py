@@ -108,8 +108,9 @@ def load(folder: str | Path) -> Run:
     saved = checkpoints.files(folder / "checkpoint")
     if not saved:
         raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
-    checkpoints.load_into(model, checkpoints.load(saved[-1]).model, saved[-1])
-    return Run(folder, recipe, model, finished=False)
+    newest = checkpoints.load(saved[-1])
+    checkpoints.load_into(model, newest.model, saved[-1])
+    return Run(folder, recipe, model, {"steps": newest.step}, finished=False)
 
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:

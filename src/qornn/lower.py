@@ -15,7 +15,7 @@ from qornn import __version__
 from qornn.calibration import SEQUENCES, Calibration, calibrate, open_source
 from qornn.errors import SettingsError, unknown
 from qornn.integer.inputs import make_samples
-from qornn.integer.matrix import Dense, Matrix
+from qornn.integer.matrix import Dense, Matrix, Recurrent
 from qornn.integer.parts import (
     ACTIVATION_BITS,
     Activation,
@@ -207,7 +207,7 @@ def _per_row(
     return state, _activation(model, B), requant, state.step, {"error_bound": float(errors.max())}
 
 
-def _factors(W: Dense, U: Matrix, inputs: Codes | Samples, state: State) -> tuple[np.ndarray, np.ndarray]:
+def _factors(W: Recurrent, U: Matrix, inputs: Codes | Samples, state: State) -> tuple[np.ndarray, np.ndarray]:
     """c_W and c_U of every row: states a unit of either sum.  # two (n_h,) float64"""
     rows = np.ones(W.n_h)
     c_U = U.alpha * inputs.alpha / (state.step * 2.0 ** (U.bits + inputs.bits - 2))
@@ -249,7 +249,7 @@ def _readout(model: OrthogonalRNN, kind: str, unit: float) -> Readout:
 def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> dict[str, Any]:
     """Run the program on calibration data: how many states saturate, and how many are not those of exact factors."""
     states = saturated = wrong = 0
-    bias = _bias(model) / program.state.step
+    factors = (*_factors(program.W, program.U, program.input, program.state), _bias(model) / program.state.step)
     for part in seen.batches:
         raw, lengths, _ = program.accept(raw_input(program, part), _array(part.lengths), saturate=True)
         drive = input_sums(program, raw)
@@ -260,16 +260,17 @@ def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> 
             states += int(running.sum()) * program.n_h
             saturated += int((np.abs(h[running]) == program.state.top).sum())
             if program.scheme == "per-row":
-                wrong += int((_exact(program, bias, before, drive[:, t])[running] != h[running]).sum())
+                wrong += int((_exact(program, factors, before, drive[:, t])[running] != h[running]).sum())
     checked = sum(len(part.x) for part in seen.batches)
     found = {"checked_sequences": checked, "states": states, "saturation": saturated / states}
     return found | ({"differing": wrong} if program.scheme == "per-row" else {})
 
 
-def _exact(program: IntegerProgram, bias: np.ndarray, h: np.ndarray, drive: np.ndarray) -> np.ndarray:
+def _exact(
+    program: IntegerProgram, factors: tuple[np.ndarray, np.ndarray, np.ndarray], h: np.ndarray, drive: np.ndarray
+) -> np.ndarray:
     """The next state with the real factors in place of their multipliers."""
-    assert isinstance(program.W, Dense)
-    c_W, c_U = _factors(program.W, program.U, program.input, program.state)
+    c_W, c_U, bias = factors
     z = c_W * program.W.product(h) + c_U * drive + (h if program.W.identity else 0)
     if isinstance(program.activation, ReLU):
         return np.minimum(round_half_away(np.maximum(z, 0)), program.state.top)

@@ -70,11 +70,12 @@ def test_the_same_seed_gives_the_same_network(kind):
 @pytest.mark.parametrize("bits", [None, 4])
 def test_sizes_count_every_number(kind, bits):
     model = make(kind, bits=bits)
-    found = baseline_size(kind, 2, 7, 3, bits=None)
-    assert found.true_bytes == 4 * sum(p.numel() for p in model.parameters())
-    assert found.parameters + model.b_o.numel() == sum(
-        p.numel() for n, p in model.named_parameters() if p.ndim == 2 or n == "b_o"
-    )
+    found = baseline_size(kind, 2, 7, 3, bits=bits)
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and n != "V"]
+    others = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in matrices)
+    alphas = 0 if bits is None else 2
+    assert found.true_bytes == sum(-(-p.numel() * (bits or 32) // 8) for p in matrices) + 4 * (others + alphas)
+    assert found.parameters == sum(p.numel() for p in matrices) + model.V.numel()
 
 
 def test_fastrnn_is_its_equation():

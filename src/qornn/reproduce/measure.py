@@ -12,7 +12,6 @@ from qornn.integer.matrix import Dense
 from qornn.lower import lower, score
 from qornn.reproduce.grid import Job
 from qornn.tasks.base import Task
-from qornn.train import checkpoint as checkpoints
 from qornn.train.evaluate import diagnostics, evaluate, quantized
 from qornn.train.run import Run
 
@@ -27,21 +26,11 @@ def measure(job: Job, run: Run) -> dict[str, Any]:
     if not job.entry.post and "value" in run.result:
         return {key: run.result.get(key) for key in OWN} | _integer(job, run, task)
     with quantized(run.model, bits) if job.entry.post else nullcontext():
-        figures = _trained(run) | _evaluated(run, task) | _integer(job, run, task)
+        trained = {key: run.result[key] for key in ("steps", "seconds", "version") if key in run.result}
+        figures = trained | _evaluated(run, task) | _integer(job, run, task)
     if job.entry.post:
         figures["full_precision"] = run.result.get("value")
     return figures
-
-
-def _trained(run: Run) -> dict[str, Any]:
-    """How long and by what; an unfinished run says so in its newest checkpoint alone."""
-    if "steps" in run.result:
-        return {key: run.result.get(key) for key in ("steps", "seconds", "version")}
-    saved = checkpoints.files(run.folder / "checkpoint")
-    if not saved:
-        return {}
-    state = checkpoints.load(saved[-1])
-    return {"steps": state.step, "seconds": round(float(state.extra["seconds"]), 3)}
 
 
 def _evaluated(run: Run, task: Task) -> dict[str, Any]:

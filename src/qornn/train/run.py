@@ -110,7 +110,8 @@ def load(folder: str | Path) -> Run:
         raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
     newest = checkpoints.load(saved[-1])
     checkpoints.load_into(model, newest.model, saved[-1])
-    return Run(folder, recipe, model, {"steps": newest.step}, finished=False)
+    figures = {"steps": newest.step, "seconds": round(float(newest.extra["seconds"]), 3), "version": __version__}
+    return Run(folder, recipe, model, figures, finished=False)
 
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:

@@ -16,7 +16,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import DivergenceError
+from qornn.estimators_input import window_of
 from qornn.estimators_training import held_out
+from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import verify
 
 
@@ -78,8 +80,10 @@ def test_the_program_reads_raw_integers(digits, classifier):
     X = digits[1]
     program = classifier.to_program()
     assert program is classifier.to_program()
-    assert (classifier.to_raw(X)[:, :, 0] == X).all()
-    answers = classifier.classes_[program.run(X[:, :, None]).argmax(1)]
+    raw = classifier.to_raw(X)
+    assert raw.shape == (400, 32, 2)  # 64 pixels, two a step
+    assert (raw.reshape(400, 64) == X).all()
+    answers = classifier.classes_[program.run(raw).argmax(1)]
     assert (answers == classifier.predict(X, integer=True)).all()
     assert program.provenance["classes"] == [str(c) for c in range(10)]
 
@@ -109,10 +113,57 @@ def test_a_stream_answers_like_predict_on_every_prefix(digits, classifier, integ
     series = digits[1][3]
     stream = classifier.stream(integer=integer)
     answers = [stream.step(sample) for sample in series]
-    prefixes = [series[: t + 1] for t in range(len(series))]
-    assert answers == classifier.predict(prefixes, integer=integer).tolist()
+    prefixes = [series[: t + 1] for t in range(1, len(series))]  # a step is two samples
+    assert answers[1:] == classifier.predict(prefixes, integer=integer).tolist()
+    nothing = classifier.classes_[classifier._network.model.b_o.argmax()]
+    assert answers[0] == nothing
     stream.reset()
     assert stream.step(series[0]) == answers[0]
+
+
+def test_a_window_is_the_samples_of_one_step():
+    X, f = waves(40)
+    y = labels(f)
+    by_two = small(max_epochs=3, window=2, noise=0).fit(X, y)
+    T = X.shape[1] // 2 * 2
+    pairs = X[:, :T].reshape(len(X), T // 2, 2)
+    in_channels = small(max_epochs=3, window=1, noise=0).fit(pairs, y)
+    assert by_two.window_ == 2
+    assert len(by_two.mean_) == 1
+    difference = by_two.predict_proba(X) - in_channels.predict_proba(pairs)
+    assert np.abs(difference).max() < 0.05  # but for means and deviations of odd and even samples
+
+
+@pytest.mark.parametrize(
+    ("length", "window"), [(5, 1), (31, 1), (64, 2), (127, 1), (128, 4), (140, 4), (500, 10), (1000, 25)]
+)
+def test_auto_leaves_at_least_32_steps_and_drops_no_sample(length, window):
+    assert window_of("auto", Sequences(np.zeros((3, length, 2)), None)) == window
+
+
+def test_auto_goes_by_the_shortest_sequence():
+    assert window_of("auto", Sequences(np.zeros((2, 900, 1)), np.array([131, 900]))) == 4
+
+
+def test_a_sequence_shorter_than_a_window_is_refused():
+    X, f = waves(40)
+    with pytest.raises(ValueError, match="sequence 0 has 20 samples, less than one step of window=21"):
+        small(window=21).fit(X[:, :20], labels(f))
+    clf = small(max_epochs=1, window=4).fit(X, labels(f))
+    with pytest.raises(ValueError, match="sequence 1 has 3 samples, less than one step of window=4"):
+        clf.predict([X[0, :8], X[1, :3]])
+
+
+def test_noise_is_added_in_training_alone_and_drawn_anew():
+    x = Sequences(np.zeros((8, 5, 1), np.float32), None)
+    task = Arrays(
+        sequences={"train": x, "validation": x}, targets=dict.fromkeys(("train", "validation"), np.zeros(8)), noise=0.5
+    )
+    first, again, next_ = (task.batch("train", i, 4, seed=3).x for i in (0, 0, 1))
+    assert (first == again).all()
+    assert not (first == next_).any()
+    assert 0.2 < float(first.std()) < 0.8
+    assert not task.batch("validation", 0, 4, seed=3).x.any()
 
 
 def test_bits_are_searched(digits):
@@ -129,7 +180,7 @@ def test_sequences_of_different_lengths():
     assert (clf.predict(X[:7]) == clf.predict(X)[:7]).all()  # padding changes nothing
     assert np.mean(clf.predict(X, integer=True) == clf.predict(X)) > 0.97
     raw = clf.to_raw(X)
-    assert [part.shape for part in raw] == [sequence.shape for sequence in X]
+    assert [part.shape for part in raw] == [sequence.shape for sequence in X]  # too short for a wider window
     single = clf.to_program().run(raw[4][None])[0]
     assert clf.classes_[single.argmax()] == clf.predict(X[4:5], integer=True)[0]
 

@@ -12,6 +12,7 @@ array(['slow'], dtype='<U4')
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from qornn import export
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.estimators_input import read, seed_of, targets
+from qornn.estimators_input import check_long_enough, read, seed_of, targets, window_of
 from qornn.estimators_network import Network, Runner, Standard
 from qornn.estimators_training import held_out, train
 from qornn.integer.program import IntegerProgram
@@ -44,12 +45,14 @@ class _QORNN(BaseEstimator):
         self,
         *,
         n_hidden: int = 64,
+        window: int | str = "auto",
         bits: int | None = 4,
         map: str = "bjorck",
         activation: str = "relu",
         activation_bits: int = 12,
         max_epochs: int = 100,
         lr: float = 5e-3,
+        noise: float = 0.1,
         batch_size: int | str = "auto",
         validation_fraction: float = 0.1,
         patience: int = 15,
@@ -58,12 +61,14 @@ class _QORNN(BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_hidden = n_hidden
+        self.window = window
         self.bits = bits
         self.map = map
         self.activation = activation
         self.activation_bits = activation_bits
         self.max_epochs = max_epochs
         self.lr = lr
+        self.noise = noise
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -75,7 +80,10 @@ class _QORNN(BaseEstimator):
         return hasattr(self, "_network")
 
     def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
-        """X as the int16 samples that `to_program()` and the exported C read: (N, T, C), or a list of (T_i, C)."""
+        """X as the int16 samples that `to_program()` and the exported C read, a window a step.
+
+        (N, T // window, window·C), or a list of such for sequences of different lengths.
+        """
         sequences = self._read(X)
         raw = self._network.to_raw(self._program(), sequences.x)
         if sequences.lengths is None:
@@ -100,7 +108,9 @@ class _QORNN(BaseEstimator):
 
     def _read(self, X: Any) -> Sequences:
         check_is_fitted(self)
-        return read(self, X, fitting=False)
+        sequences = read(self, X, fitting=False)
+        check_long_enough(sequences, self.window_)
+        return sequences.windows(self.window_)
 
     def _outputs(self, X: Any, integer: bool) -> np.ndarray:
         sequences = self._read(X)
@@ -119,7 +129,9 @@ class _QORNN(BaseEstimator):
             raise SettingsError("bits=None trains full-precision weights, which have no integers; fit with bits=2..8")
         settings = {key: value for key, value in self.get_params().items() if isinstance(value, int | float | str)}
         made = {"kind": type(self).__name__, **settings}
-        return self._network.lower(seen, activation_bits=self.activation_bits, estimator=made, **self._facts())
+        return self._network.lower(
+            seen, activation_bits=self.activation_bits, estimator=made, window=self.window_, **self._facts()
+        )
 
     def _facts(self) -> dict[str, Any]:
         return {}
@@ -129,7 +141,10 @@ class _QORNN(BaseEstimator):
         self._check_settings()
         seed = seed_of(self.random_state)
         held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
+        self.window_ = window_of(self.window, sequences)
         standard = Standard.of(sequences)
+        self.mean_, self.std_ = standard.mean, standard.std
+        sequences, standard = sequences.windows(self.window_), standard.wide(self.window_)
         x = standard.apply(sequences)
         x = Sequences(x.x.astype(np.float32), x.lengths)
         rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
@@ -137,6 +152,7 @@ class _QORNN(BaseEstimator):
             sequences={split: x.rows(r) for split, r in rows.items()},  # type: ignore[misc]
             targets={split: y[r] for split, r in rows.items()},  # type: ignore[misc]
             classes=classes,
+            noise=float(self.noise),
             **task_options,
         )
         model = OrthogonalRNN(
@@ -161,7 +177,6 @@ class _QORNN(BaseEstimator):
             verbose=bool(self.verbose),
         )
         self.n_iter_ = len(self.history_)
-        self.mean_, self.std_ = standard.mean, standard.std
         self._network = Network(model, standard)
         if model.recurrence.bits is not None and np.any(x.samples()):
             self._network.seen = self._network.look(sequences)
@@ -176,6 +191,8 @@ class _QORNN(BaseEstimator):
             check_count(name, getattr(self, name))
         if self.batch_size != "auto":
             check_count("batch_size", self.batch_size)
+        if not 0 <= self.noise < math.inf:
+            raise SettingsError(f"noise must be a deviation of 0 or more, got {self.noise!r}")
         if not 0 <= self.validation_fraction < 1:
             raise SettingsError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
 
@@ -188,8 +205,11 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
 
     n_hidden, bits, map, activation: units, bits of the weights (2..8; None is full precision), how W is kept
         orthogonal (bjorck, projunn, penalty, free), and relu, modrelu or identity.
+    window: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
+        as many as leave 32 steps: fewer, wider steps train better and cost a device less.
     activation_bits: of the states in the integer program.
     max_epochs, lr, batch_size: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
+    noise: deviation of the noise added to standardised samples in training.
     validation_fraction, patience: this share of every class is held out; training stops `patience` epochs after the
         loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be held
         out none is, and the training loss is watched.
@@ -197,19 +217,21 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
     random_state: a seed; None takes one from the system. The global generators are never touched.
     device, verbose: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
 
-    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel).
+    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel), `window_`.
     """
 
     def __init__(
         self,
         *,
         n_hidden: int = 64,
+        window: int | str = "auto",
         bits: int | None = 4,
         map: str = "bjorck",
         activation: str = "relu",
         activation_bits: int = 12,
         max_epochs: int = 100,
         lr: float = 5e-3,
+        noise: float = 0.1,
         batch_size: int | str = "auto",
         validation_fraction: float = 0.1,
         patience: int = 15,
@@ -220,12 +242,14 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
     ) -> None:
         super().__init__(
             n_hidden=n_hidden,
+            window=window,
             bits=bits,
             map=map,
             activation=activation,
             activation_bits=activation_bits,
             max_epochs=max_epochs,
             lr=lr,
+            noise=noise,
             batch_size=batch_size,
             validation_fraction=validation_fraction,
             patience=patience,
@@ -292,19 +316,28 @@ class QORNNRegressor(RegressorMixin, _QORNN):
 
 
 class Stream:
-    """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory."""
+    """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory.
+
+    The answer changes with every whole window; before the first it is that of no data at all.
+    """
 
     def __init__(self, estimator: Any, *, integer: bool) -> None:
         self._estimator, self._network = estimator, estimator._network
         self._session = estimator.to_program().session() if integer else None
         self._runner = None if integer else Runner(self._network)
-        self._h: torch.Tensor | None = None
+        self.reset()
 
     def reset(self) -> None:
         """Back to the start of a sequence."""
-        self._h = None
+        self._window: list[np.ndarray] = []
+        self._h: torch.Tensor | None = None
         if self._session is not None:
             self._session.reset()
+            y = self._session.program.readout.outputs(self._session.h[None]).astype(np.float64)
+        else:
+            assert self._runner is not None
+            y = self._runner.read(np.zeros((1, len(self._runner.W_q))))
+        self._answer = self._estimator._answers(y)[0]
 
     def step(self, sample: Any) -> Any:
         """Take one sample (C,), or a number where there is one channel; the class or value after it."""
@@ -312,12 +345,18 @@ class Stream:
         channels = self._estimator.n_channels_
         if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not np.isfinite(x).all():
             raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
-        x = x.reshape(1, 1, channels)
+        self._window.append(x.reshape(channels))
+        if len(self._window) == self._estimator.window_:
+            self._answer = self._estimator._answers(self._take(np.concatenate(self._window)[None, None]))[0]
+            self._window.clear()
+        return self._answer
+
+    def _take(self, x: np.ndarray) -> np.ndarray:
+        """One step of the network.  # (1, 1, window·C) -> (1, n_o)"""
         if self._session is not None:
             raw = self._network.to_raw(self._session.program, x)
-            y = self._session.step(raw[0, 0])[None].astype(np.float64)
-        else:
-            assert self._runner is not None
-            standard = self._network.standard.apply(Sequences(x, None))
-            y, self._h = self._runner.run(standard.x, h=self._h)
-        return self._estimator._answers(y)[0]
+            return self._session.step(raw[0, 0])[None].astype(np.float64)
+        assert self._runner is not None
+        standard = self._network.standard.apply(Sequences(x, None))
+        y, self._h = self._runner.run(standard.x, h=self._h)
+        return y

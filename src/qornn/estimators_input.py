@@ -9,8 +9,10 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from qornn.errors import SettingsError
 from qornn.tasks.arrays import Sequences
+from qornn.tasks.base import check_count
 
 INT16 = (-(2**15), 2**15 - 1)
+STEPS = 32  # that window="auto" leaves at least
 
 
 def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
@@ -42,6 +44,28 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
             f"X has {channels} channels, but {type(estimator).__name__} was fitted on {estimator.n_channels_}"
         )
     return sequences
+
+
+def window_of(window: int | str, sequences: Sequences) -> int:
+    """Samples a step; "auto": as many as leave STEPS steps of the shortest sequence, and divide the common length."""
+    shortest = sequences.x.shape[1] if sequences.lengths is None else int(sequences.lengths.min())
+    if window != "auto":
+        check_count("window", window)
+        check_long_enough(sequences, int(window))
+        return int(window)
+    most = max(shortest // STEPS, 1)
+    whole = [w for w in range(1, most + 1) if shortest % w == 0]
+    return most if sequences.lengths is not None else whole[-1]
+
+
+def check_long_enough(sequences: Sequences, window: int) -> None:
+    """Every sequence must fill one window."""
+    lengths = np.array([sequences.x.shape[1]]) if sequences.lengths is None else sequences.lengths
+    if lengths.min() < window:
+        raise SettingsError(
+            f"sequence {int(lengths.argmin())} has {lengths.min()} samples, less than one step of window={window}; "
+            "drop it, or fit with a smaller window"
+        )
 
 
 def is_raw(sequences: Sequences) -> bool:

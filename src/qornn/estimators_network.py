@@ -48,6 +48,10 @@ class Standard:
         varies = std > 1e-12 * np.maximum(np.abs(mean), 1e-290)  # round-off of a constant is no deviation
         return cls(round_half_away(mean).astype(np.float64) if raw else mean, np.where(varies, std, 1.0), raw)
 
+    def wide(self, window: int) -> Standard:
+        """The same for steps of `window` samples."""
+        return Standard(np.tile(self.mean, window), np.tile(self.std, window), self.raw)
+
     def apply(self, sequences: Sequences) -> Sequences:
         """In float64; padding becomes whatever it becomes."""
         return Sequences((sequences.x - self.mean) / self.std, sequences.lengths)
@@ -156,9 +160,12 @@ class Runner:
         with torch.no_grad():
             ends = None if lengths is None else torch.from_numpy(lengths)
             _, h = recurrence(torch.from_numpy(x), self.W_q, self.U_q, self.b, h, ends, self.activation)
-        # One output at a time: a product of matrices would round differently for other batches.
-        y = np.stack([(h.numpy() * v).sum(1) for v in self.V], 1) + self.b_o
-        return y * self.scale + self.shift, h
+        return self.read(h.numpy()), h
+
+    def read(self, h: np.ndarray) -> np.ndarray:
+        """One output at a time: a product of matrices would round differently for other batches.  # (B, n_o)"""
+        y = np.stack([(h * v).sum(1) for v in self.V], 1) + self.b_o
+        return y * self.scale + self.shift
 
 
 def _input_bits(channels: int, bits: int) -> int:

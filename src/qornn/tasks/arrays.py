@@ -33,6 +33,12 @@ class Sequences:
         lengths = self.lengths[rows]
         return Sequences(self.x[rows][:, : int(lengths.max(initial=1))], lengths)
 
+    def windows(self, window: int) -> Sequences:
+        """`window` samples as the channels of one step; samples that fill no window at the end are left out."""
+        n, steps = len(self.x), self.x.shape[1] // window
+        x = self.x[:, : steps * window].reshape(n, steps, window * self.x.shape[2])
+        return Sequences(x, None if self.lengths is None else self.lengths // window)
+
     def samples(self) -> np.ndarray:
         """Every true sample, padding left out.  # (number of samples, C)"""
         if self.lengths is None:
@@ -51,6 +57,7 @@ class Arrays(Task):
     targets: dict[Split, np.ndarray]  # (N,) int64 classes or float32 values
     classes: int | None = None  # None: values
     class_weight: np.ndarray | None = None  # (classes,) of each class in the loss
+    noise: float = 0.0  # deviation of what is added to every training sample, drawn anew each time
 
     def __post_init__(self) -> None:
         if not len(self.sequences.get("train", ())):
@@ -87,7 +94,11 @@ class Arrays(Task):
         rows = split_rows(self.size(split), split, index, batch, seed)
         part = self.sequences[split].rows(rows)
         lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
-        return Batch(torch.from_numpy(part.x), torch.from_numpy(self.targets[split][rows]), lengths)
+        x = part.x
+        if self.noise and split == "train":
+            drawn = np.random.default_rng([seed, index]).standard_normal(x.shape, np.float32)
+            x = x + np.float32(self.noise) * drawn
+        return Batch(torch.from_numpy(x), torch.from_numpy(self.targets[split][rows]), lengths)
 
     def loss(self, y: Tensor, batch: Batch) -> Tensor:
         from qornn.tasks import losses

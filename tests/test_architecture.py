@@ -12,6 +12,8 @@ import qornn
 SOURCE = Path(qornn.__file__).parent
 PARTS = {"maps", "quant", "recurrence", "tasks"}
 NEVER_TORCH = ("integer", "export", "verify")
+# From data to report: estimators do the training, and reproduce's report is where pages and pictures are made.
+FIT = {"estimators", "estimators_input", "export", "integer", "maps", "reproduce", "tasks", "verify"}
 
 
 def imports(path):
@@ -48,8 +50,10 @@ def test_rooms_import_only_what_they_may(path):
     if here in NEVER_TORCH:
         assert not any(module.split(".")[0] == "torch" for module, _ in imports(path))
         assert rooms <= {"integer"}
+    if here == "fit":
+        assert rooms <= FIT
     if here not in ("cli", "__main__"):
-        assert "cli" not in rooms
+        assert not {"cli", "fit"} & rooms
 
 
 def run_python(code):

@@ -34,6 +34,7 @@ from qornn.model import OrthogonalRNN
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.tasks.base import check_count
 
+SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
 __all__ = ["QORNNClassifier", "QORNNRegressor", "Stream"]
 
@@ -161,7 +162,7 @@ class _QORNN(BaseEstimator):
             task.n_o,
             map=self.map,
             bits=parse_bits(self.bits),
-            scale="row",
+            scale=SCALE,
             activation=self.activation,
             generator=torch.Generator().manual_seed(seed),
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ LAST_LR = 0.1  # of lr, reached at max_epochs
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
+SMALL = 5e8  # multiplications a step of training: below, threads wait for each other longer than they work
 
 
 class _Enough(Exception):
@@ -104,10 +107,22 @@ def train(
         batch=batch_size,
         seed=seed,
     )
-    history = EarlyStopping(model, task, settings, device=device, quiet=not verbose).fit(patience)
+    work = batch_size * task.sequences["train"].x.shape[1] * sum(p.numel() for p in model.parameters())
+    with _threads(1 if work < SMALL else torch.get_num_threads()):
+        history = EarlyStopping(model, task, settings, device=device, quiet=not verbose).fit(patience)
     model.to(torch.device("cpu"))
     model.requires_grad_(False)
     return history
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def held_out(y: np.ndarray, fraction: float, seed: int, *, stratify: bool) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
-from qornn.cli import bench, export, lower, report, reproduce, resume, show, size, train, verify
+from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show, size, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError
@@ -32,6 +32,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "size": size.run,
     "export": export.run,
     "verify": verify.run,
+    "fit": fit.run,
     "bench": bench.run,
     "reproduce": reproduce.run,
     "report": report.run,

@@ -1,0 +1,151 @@
+"""qornn fit DATA -o OUT: the user's own data, from a file to verified C."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qornn.cli.options import Device, Json, Map
+from qornn.cli.output import print_json, print_table
+from qornn.errors import SettingsError
+
+
+def run(
+    data: Annotated[Path, typer.Argument(help="An .npz or .csv file, or a folder of .npy files.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write.")],
+    bits: Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8; several, as 2,3,4,8, are compared.")] = "4",
+    task: Annotated[
+        str, typer.Option(help="classify, regress, or auto: labels that are not all whole: regress.")
+    ] = "auto",
+    test: Annotated[Path | None, typer.Option("--test", help="Held-out data, where DATA has none in it.")] = None,
+    test_fraction: Annotated[
+        float | None, typer.Option(help="Share held out where there is no test set.", show_default="0.2")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="CSV: the label's column, by name or number from 1; else 'label', else the last.")
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="CSV, long: the column that tells sequences apart.")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="CSV, long: the column that orders a sequence.")] = None,
+    n_hidden: Annotated[int | None, typer.Option(help="Units; else the estimator's default.")] = None,
+    window: Annotated[int | None, typer.Option(help="Samples the network reads a step; else by their number.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Most epochs; else the estimator's default.")] = None,
+    map: Map = None,
+    activation_bits: Annotated[
+        int | None, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.", show_default="12")
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced: rare classes weigh as much as common ones.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of weights, of the order of data, and of what is held out.")] = 0,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where to verify the C: host, cortex-m4, …; repeatable; else host, and cortex-m4 if it can be."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Prefix of every C symbol; else made from DATA.")] = None,
+    device: Device = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no messages on standard error.")] = False,
+    json: Json = False,
+) -> None:
+    """Train on your own sequences, measure on held-out ones, and write integers, verified C and a report.
+
+    .npz: x_train, y_train and, if there are, x_test, y_test; or x, y. x is (N, T) or (N, T, channels). Where lengths
+    differ, x is padded and lengths_train, lengths_test or lengths (N,) hold the true ones.
+
+    .csv, one series a row: a column of labels, all others are samples; empty cells at a row's end are a shorter
+    series. .csv, long: a header with id, time, label, and the other columns are channels; one sample a row.
+
+    Folder of .npy: x.npy, y.npy (names as in .npz); CLASS/*.npy, one sequence (T,) or (T, channels) a file, perhaps
+    within train/ and test/; or *.npy with labels.csv, whose lines are file,label.
+
+    Without a test set, --test-fraction of each class is held out by the seed. Several widths are compared on a further
+    fifth of the training data; chosen is the smallest within one point of the best, and the test set has no say.
+    Missing values are refused with row and column. A constant channel is kept. Test labels that training never shows
+    count as wrong. A rerun of the same command takes finished widths from OUT.
+
+    OUT holds model.qornn, c/, report.html, result.json and each width as k4.qornn.
+
+    Example: qornn fit ecg.npz -o ecg --bits 2,3,4,8
+    """
+    from qornn.fit.pipeline import Fit, fit
+
+    asked = {
+        "n_hidden": n_hidden,
+        "window": window,
+        "max_epochs": epochs,
+        "map": map,
+        "activation_bits": activation_bits,
+        "class_weight": _class_weight(class_weight),
+    }
+    settings = Fit(
+        data=data,
+        out=out,
+        bits=_bits(bits),
+        task=task,
+        test=test,
+        label=label,
+        id=id,
+        time=time,
+        test_fraction=test_fraction,
+        seed=seed,
+        name=name,
+        targets=tuple(target) if target else None,
+        estimator={key: value for key, value in asked.items() if value is not None} | {"device": device},
+        quiet=quiet,
+        command=shlex.join(["qornn", *sys.argv[1:]]),
+    )
+    try:
+        figures = fit(settings)
+    except KeyboardInterrupt:
+        kept = ", ".join(sorted(path.name for path in out.glob("k*.qornn")))
+        told = f"kept in {out}: {kept}; the same command goes on from there" if kept else "no width was finished"
+        typer.echo(f"stopped; {told}", err=True)
+        raise typer.Exit(130) from None
+    _show(figures, json)
+    wrong = [check for check in figures["verification"] if check["exact"] is False or "error" in check]
+    for check in wrong:
+        reason = check.get("error") or check["difference"]
+        typer.echo(f"error: the C in {out / 'c'} is not verified on {check['target']}: {reason}", err=True)
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _bits(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise SettingsError(f"--bits takes whole numbers in 2..8, as in --bits 4 or --bits 2,3,4,8; got {text!r}")
+    return tuple(map(int, words))
+
+
+def _class_weight(text: str | None) -> str | None:
+    if text not in (None, "balanced", "none"):
+        raise SettingsError(f"--class-weight is balanced or none, got {text!r}")
+    return None if text == "none" else text
+
+
+def _show(figures: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(figures)
+        return
+    if len(figures["widths"]) > 1:
+        columns = ["bits", "value", "choice", "float", "true_bytes", "epochs"]
+        rows = [[width[column] for column in columns] for width in figures["widths"]]
+        print_table(f"{figures['metric']} against bits; {figures['bits']} chosen", columns, rows)
+        print()
+    shown = {key: value for key, value in figures.items() if not isinstance(value, list) and value is not None}
+    checks = {f"C on {check['target']}": _verdict(check) for check in figures["verification"]}
+    print_table(figures["run"], ["", ""], (shown | checks).items())
+    for note in figures["notes"]:
+        print(f"note: {note}")
+    print(f"\nNext: open {Path(figures['run']) / 'report.html'}")
+
+
+def _verdict(check: dict[str, Any]) -> str:
+    if check["exact"] is None:
+        return "not run"
+    return f"exact in {check['steps']} steps" if check["exact"] else "differs"

@@ -1,0 +1,100 @@
+"""A folder of .npy files: arrays by name, a folder a class, or one file a sequence with a table of labels."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from qornn.errors import DataError
+from qornn.fit.data import Dataset, Labelled, labels_of_text, load_array, stack
+from qornn.fit.named import KNOWN, from_arrays
+
+LABELS = "labels.csv"
+LAYOUTS = "x.npy and y.npy, CLASS/*.npy, train/CLASS/*.npy with test/CLASS/*.npy, or *.npy with labels.csv"
+
+
+def read_folder(path: Path) -> Dataset:
+    """Whichever of the four layouts is there."""
+    files = {file.stem: file for file in _arrays(path)}
+    if files.keys() & {"x", "x_train"}:
+        arrays = {name: load_array(file) for name, file in files.items() if name in KNOWN}
+        return from_arrays(arrays, where=str(path), names=list(files))
+    if (path / LABELS).is_file():
+        return Dataset(train=_by_table(path))
+    if files:
+        raise DataError(f"{path} holds {min(files)}.npy, whose label is unknown; layouts are {LAYOUTS}")
+    if _classes(path / "train"):
+        test = _by_folder(path / "test") if _classes(path / "test") else None
+        return Dataset(train=_by_folder(path / "train"), test=test)
+    if _classes(path):
+        return Dataset(train=_by_folder(path))
+    raise DataError(f"{path} holds no .npy files; layouts are {LAYOUTS}")
+
+
+def _arrays(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.npy") if file.is_file() and not file.name.startswith("."))
+
+
+def _classes(folder: Path) -> list[Path]:
+    """Folders that hold sequences; others, such as one of notes, are no class."""
+    if not folder.is_dir():
+        return []
+    return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _arrays(inner))
+
+
+def _by_folder(path: Path) -> Labelled:
+    files = [(file, folder.name) for folder in _classes(path) for file in _arrays(folder)]
+    # The name of a folder is a class whatever it looks like: text.
+    return _sequences([file for file, _ in files], np.array([label for _, label in files]))
+
+
+def _by_table(path: Path) -> Labelled:
+    """labels.csv: a header `file,label`, then a line a sequence."""
+    table = path / LABELS
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as text:
+            lines = [line for line in csv.reader(text) if any(cell.strip() for cell in line)]
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{table} cannot be read: {error}; write it as UTF-8 text, file,label in each line") from error
+    if not lines or [cell.strip().lower() for cell in lines[0]] != ["file", "label"]:
+        raise DataError(f"{table} should begin with the line file,label; got {','.join(lines[0]) if lines else ''!r}")
+    files, labels = [], []
+    for number, line in enumerate(lines[1:], 2):
+        cells = [cell.strip() for cell in line]
+        if len(cells) != 2 or not all(cells):
+            raise DataError(f"{table} holds {','.join(line)!r} as line {number}; each is file,label")
+        file = path / cells[0] if cells[0].endswith(".npy") else path / f"{cells[0]}.npy"
+        if not file.is_file():
+            raise DataError(f"{table} names {cells[0]} in line {number}, which is not in {path}; correct or drop it")
+        files.append(file)
+        labels.append(cells[1])
+    if not files:
+        raise DataError(f"{table} names no file; give a line file,label for each sequence")
+    return _sequences(files, labels_of_text(labels))
+
+
+def _sequences(files: Sequence[Path], labels: np.ndarray) -> Labelled:
+    parts: list[np.ndarray] = []
+    for file in files:
+        part = load_array(file)
+        part = part[:, None] if part.ndim == 1 else part
+        if part.ndim != 2 or not part.size or part.dtype.kind not in "iufb":
+            raise DataError(
+                f"{file} is {part.dtype} of shape {part.shape}; a sequence is numbers of shape (T,) or (T, C)"
+            )
+        if parts and part.shape[1] != parts[0].shape[1]:
+            raise DataError(
+                f"{file} has {part.shape[1]} channels, {files[0].name} has {parts[0].shape[1]}; all must agree"
+            )
+        bad = np.argwhere(~np.isfinite(part))
+        if len(bad):
+            row, column = bad[0].tolist()
+            raise DataError(
+                f"{file} holds {part[row, column]}, a missing value, at row {row}, column {column}, counted from 0; "
+                "fill it, or leave the file out"
+            )
+        parts.append(part)
+    return Labelled(stack(parts), labels)

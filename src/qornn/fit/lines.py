@@ -1,0 +1,141 @@
+"""A text table: its lines, which of them is the header, and its cells as numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from qornn.errors import DataError, SettingsError
+
+DELIMITERS = ",;\t"
+MISSING = ("", "nan", "na", "n/a", "null", "none", "?", "-")
+FEWEST = 3  # columns from which 0, 1, 2, … in the first line is taken as the header that pandas writes
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line with its number in the file, counted from 1."""
+
+    number: int
+    cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of lines with cells, and the names of the columns where the file has them."""
+
+    path: Path
+    header: list[str] | None
+    lines: list[Line]
+
+    @property
+    def width(self) -> int:
+        return len(self.lines[0].cells if self.header is None else self.header)
+
+    def find(self, name: str) -> int | None:
+        """The column of that name, in small or capital letters."""
+        if self.header is None:
+            return None
+        if name in self.header:
+            return self.header.index(name)
+        folded = [column.lower() for column in self.header]
+        return folded.index(name.lower()) if name.lower() in folded else None
+
+    def column(self, name: str, option: str) -> int:
+        """The column that an option means: by name, or by number counted from 1."""
+        found = self.find(name)
+        if found is not None:
+            return found
+        if name.isdecimal() and 1 <= int(name) <= self.width:
+            return int(name) - 1
+        named = "no header" if self.header is None else f"the columns {_some(self.header)}"
+        raise SettingsError(
+            f"{option} {name!r} is no column of {self.path}, which has {named}; give a name of those, or a number in "
+            f"1..{self.width}"
+        )
+
+    def title(self, column: int) -> str:
+        """A column in words."""
+        return f"column {column + 1}" + ("" if self.header is None else f" ({self.header[column]!r})")
+
+    def floats(self, line: Line, columns: Sequence[int]) -> np.ndarray:
+        """Those cells of a line, every one a finite number."""
+        cells = [line.cells[c] for c in columns]
+        try:
+            values = np.array(cells, np.float64)
+            if np.isfinite(values).all():
+                return values
+        except ValueError:
+            pass
+        for c, cell in zip(columns, cells, strict=True):
+            self.number(line, c, cell)
+        raise AssertionError("a cell of the line is no number")
+
+    def number(self, line: Line, column: int, cell: str) -> float:
+        """One cell as a finite number."""
+        try:
+            value = float(cell)
+        except ValueError:
+            value = float("nan")
+        if np.isfinite(value):
+            return value
+        kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is no finite number,"
+        raise DataError(
+            f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; fill or drop it"
+        )
+
+
+def read_table(path: Path, known: Sequence[str]) -> Table:
+    """The file's lines; `known` are names that make a first line the header."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = max(DELIMITERS, key=first.count)
+            reader = csv.reader(file, delimiter=delimiter)
+            lines = [Line(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as CSV: {error}; write it as UTF-8 text") from error
+    lines = [line for line in lines if any(line.cells)]
+    header = lines.pop(0).cells if lines and is_header(lines[0].cells, known) else None
+    if not lines:
+        raise DataError(f"{path} holds no row of data; give one series a row, or one sample a row in the long format")
+    if header is not None:
+        _refuse_repeated(header, path)
+    return Table(path, header, lines)
+
+
+def is_header(cells: Sequence[str], known: Sequence[str]) -> bool:
+    """A known name, mostly text, or the 0, 1, 2, … that pandas writes over unnamed columns."""
+    if {cell.lower() for cell in cells} & {name.lower() for name in known if not name.isdecimal()}:
+        return True
+    words = [cell for cell in cells if not _is_number(cell)]
+    if len(words) * 2 > len(cells):
+        return True
+    counted = [cell for cell in cells if cell]
+    return len(counted) >= FEWEST and counted in ([str(i + start) for i in range(len(counted))] for start in (0, 1))
+
+
+def _is_number(cell: str) -> bool:
+    """Missing values count: a row of them is data to refuse, not a header."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell.lower() in MISSING
+    return True
+
+
+def _refuse_repeated(header: Sequence[str], path: Path) -> None:
+    names = [name for name in header if name]
+    repeated = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if repeated is not None:
+        raise DataError(f"{path} has two columns named {repeated!r}; rename one of them")
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,109 @@
+"""Arrays by name, from an .npz file or a folder of .npy files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from qornn.errors import DataError
+from qornn.fit.data import UNREADABLE, Dataset, Labelled, as_whole
+from qornn.tasks.arrays import Sequences
+
+NAMES = "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded"
+SUFFIXES = ("", "_train", "_test")
+KNOWN = tuple(f"{kind}{suffix}" for kind in ("x", "y", "lengths") for suffix in SUFFIXES)
+
+
+def read_npz(path: Path) -> Dataset:
+    """An .npz file: x is (N, T) or (N, T, C), y (N,), lengths (N,) the true lengths of padded sequences."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:  # numpy leaves what it refuses open
+            found = {name: file[name] for name in file.files if name in KNOWN}
+            names = list(file.files)
+    except UNREADABLE as error:
+        way = "; write it with numpy.savez, sequences of different lengths padded, with an array `lengths`"
+        raise DataError(f"{path} cannot be read as arrays: {error}{way}") from error
+    return from_arrays(found, where=str(path), names=names)
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str]) -> Dataset:
+    """The parts that the names tell."""
+    whole, split = {"x", "y"} & arrays.keys(), {"x_train", "y_train"} & arrays.keys()
+    if whole and split:
+        raise DataError(f"{where} holds both {min(whole)} and {min(split)}; keep x, y or x_train, y_train")
+    suffix = "_train" if split else ""
+    if len(whole | split) != 2:
+        raise DataError(f"{where} holds {', '.join(sorted(names)) or 'no arrays'}; needed are {NAMES}")
+    tested = {name for name in ("x_test", "y_test") if name in arrays}
+    if len(tested) == 1:
+        raise DataError(f"{where} holds {min(tested)} alone; x_test and y_test belong together")
+    stray = [name for name in arrays if name.startswith("lengths") and name.replace("lengths", "x") not in arrays]
+    if stray:
+        raise DataError(f"{where} holds {stray[0]} but no {stray[0].replace('lengths', 'x')}; rename or leave it out")
+    train = _part(arrays, suffix, where)
+    test = _part(arrays, "_test", where) if tested else None
+    return Dataset(train=train, test=test)
+
+
+def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str) -> Labelled:
+    x, y = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
+    name = f"x{suffix} of {where}"
+    if x.ndim not in (2, 3) or x.dtype.kind not in "iufb":
+        raise DataError(f"{name} is {x.dtype} of shape {x.shape}; give numbers of shape (N, T) or (N, T, C)")
+    if not x.size:
+        raise DataError(f"{name} is empty, of shape {x.shape}; give at least one sequence of one step")
+    lengths = arrays.get(f"lengths{suffix}")
+    if lengths is not None:
+        lengths = _checked_lengths(lengths, x, f"lengths{suffix} of {where}")
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1 or len(y) != len(x):
+        raise DataError(f"y{suffix} of {where} has shape {y.shape} for {len(x)} sequences; give one label each")
+    _refuse_missing(x, lengths, f"x{suffix}", where)
+    full = x[:, :, None] if x.ndim == 2 else x
+    if lengths is not None:  # padding may be anything, NaN too: what is behind the end must not reach arithmetic
+        full = np.where((np.arange(full.shape[1]) < lengths[:, None])[:, :, None], full, full.dtype.type(0))
+        lengths = None if (lengths == full.shape[1]).all() else lengths
+    return Labelled(Sequences(full, lengths), _labels(y, f"y{suffix}", where))
+
+
+def _checked_lengths(lengths: np.ndarray, x: np.ndarray, name: str) -> np.ndarray:
+    if lengths.shape != (len(x),) or lengths.dtype.kind not in "iu":
+        raise DataError(
+            f"{name} is {lengths.dtype} of shape {lengths.shape}; give {len(x)} whole numbers, one a sequence"
+        )
+    bad = np.flatnonzero((lengths < 1) | (lengths > x.shape[1]))
+    if len(bad):
+        raise DataError(f"{name} is {lengths[bad[0]]} at row {bad[0]}; lengths lie in 1..{x.shape[1]}, the steps of x")
+    return lengths.astype(np.int64)
+
+
+def _refuse_missing(x: np.ndarray, lengths: np.ndarray | None, name: str, where: str) -> None:
+    if x.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(x)
+    if lengths is not None:
+        inside = np.arange(x.shape[1]) < lengths[:, None]
+        bad &= inside if x.ndim == 2 else inside[:, :, None]
+    if not bad.any():
+        return
+    place = np.argwhere(bad)[0].tolist()
+    channel = f", channel {place[2]}" if x.ndim == 3 else ""
+    found = "NaN, a missing value," if np.isnan(x[tuple(place)]) else "an infinite value"
+    raise DataError(
+        f"{where} holds {found} at row {place[0]}, column {place[1]}{channel}, counted from 0: {name}{place}; fill or "
+        "drop such rows, or give the true lengths in `lengths` if sequences are padded"
+    )
+
+
+def _labels(y: np.ndarray, name: str, where: str) -> np.ndarray:
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "replace")
+    if y.dtype.kind not in "iufbU":
+        raise DataError(f"{name} of {where} is {y.dtype}; labels are numbers or text")
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(y))
+        if len(bad):
+            raise DataError(f"{where} holds {y[bad[0]]} as label at row {bad[0]} of {name}; label or drop that row")
+    return as_whole(y.astype(np.float64) if y.dtype.kind == "f" else y)

@@ -1,0 +1,68 @@
+"""From a path to a Dataset: the kind of file tells the reader."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from qornn.errors import DataError, SettingsError
+from qornn.fit.data import Dataset, Labelled
+from qornn.fit.folder import read_folder
+from qornn.fit.named import read_npz
+from qornn.fit.table import read_csv
+
+TABLES = (".csv", ".tsv", ".txt")
+
+
+def read(
+    path: Path, *, test: Path | None = None, label: str | None = None, id: str | None = None, time: str | None = None
+) -> Dataset:
+    """The data at `path`; `test` is a second path, of held-out data, where it lies apart."""
+    data = _read(path, label=label, id=id, time=time)
+    if test is not None:
+        if data.test is not None:
+            raise SettingsError(f"{path} holds a test set already; leave out --test {test}")
+        other = _read(test, label=label, id=id, time=time)
+        if other.test is not None or other.channels != data.channels:
+            what = "train and test sets of its own" if other.test is not None else f"the channels {other.channels}"
+            raise DataError(f"--test {test} holds {what}; it should be as {path} is: the same columns, held-out rows")
+        data = replace(data, test=other.train)
+    if data.test is None:
+        return data
+    channels = [part.x.x.shape[2] for part in (data.train, data.test)]
+    if channels[0] != channels[1]:
+        raise DataError(
+            f"training sequences have {channels[0]} channels, test sequences {channels[1]}; they must agree"
+        )
+    train, held = _alike(data.train, data.test)
+    return replace(data, train=train, test=held)
+
+
+def _read(path: Path, **columns: str | None) -> Dataset:
+    if not path.exists():
+        raise DataError(f"there is no data at {path}; give an .npz or .csv file or a folder of .npy files")
+    if path.suffix.lower() in TABLES and path.is_file():
+        return read_csv(path, **columns)
+    given = [f"--{name}" for name, value in columns.items() if value is not None]
+    if given:
+        raise SettingsError(f"{given[0]} names a column of a CSV file, but the data is {path}; leave it out")
+    if path.is_dir():
+        return read_folder(path)
+    if path.suffix.lower() == ".npz":
+        return read_npz(path)
+    raise DataError(
+        f"{path} is of no known kind; give an .npz file, a .csv, .tsv or .txt table, or a folder of .npy files"
+    )
+
+
+def _alike(train: Labelled, test: Labelled) -> list[Labelled]:
+    """Labels of one kind: text where one part has text, else floats where one has; samples integers only in both."""
+    parts = [train, test]
+    for kind in ("U", "f"):
+        if len({part.y.dtype.kind == kind for part in parts}) == 2:
+            parts = [Labelled(part.x, part.y.astype(str if kind == "U" else np.float64)) for part in parts]
+    if len({part.x.x.dtype.kind in "iub" for part in parts}) == 2:
+        parts = [Labelled(replace(part.x, x=part.x.x.astype(np.float64)), part.y) for part in parts]
+    return parts

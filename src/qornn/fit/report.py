@@ -1,0 +1,221 @@
+"""report.html of a fit: what was measured, on what, what it weighs, and how to feed the device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qornn.files import write_atomically
+from qornn.fit import pictures
+from qornn.fit.task import Problem
+from qornn.fit.width import Width, row_labels
+from qornn.integer.program import IntegerProgram
+from qornn.integer.size import size
+from qornn.reproduce.report_document import Document, Grid, Picture, Row, Section
+from qornn.reproduce.report_html import to_html
+from qornn.verify.folder import find
+
+WIDEST = 20  # classes up to which the confusion matrix is written out beside its picture
+CHANNELS = 64  # shown
+NONE = "–"
+
+
+def write_report(
+    path: Path,
+    problem: Problem,
+    widths: Sequence[Width],
+    program: IntegerProgram,
+    figures: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    *,
+    name: str,
+) -> None:
+    """One file, readable without a network."""
+    chosen = next(width for width in widths if width.bits == figures["bits"])
+    sections = (
+        _bits(problem, widths, figures),
+        _confusion(problem, chosen) if problem.kind == "classify" else _values(problem, chosen),
+        _curves(problem, widths),
+        _memory(path.parent / "c", program, figures),
+        _device(problem, program, figures, name),
+        _data(problem),
+        _settings(facts),
+    )
+    document = Document(_title(figures), _summary(problem, figures), tuple(figures["notes"]), sections)
+    write_atomically(path, to_html(document))
+
+
+def _title(figures: Mapping[str, Any]) -> str:
+    return f"{Path(figures['data']).name}: a recurrent network on {figures['bits']} bits"
+
+
+def _summary(problem: Problem, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    value, baseline = (_score(problem, figures[key]) for key in ("value", "baseline"))
+    verdict = "" if figures["converged"] else " It has learned nothing beyond that."
+    checks = [f"{c['target']} {_verdict(c)}" for c in figures["verification"]]
+    return (
+        f"{problem.metric.capitalize()} {value} on {len(problem.test)} held-out sequences, measured on the integer "
+        f"program itself; one answer for all gives {baseline}.{verdict}",
+        f"Weights of {figures['bits']} bits, states of {figures['activation_bits']}, in {figures['true_bytes']} bytes. "
+        f"C replayed against the program: {', '.join(checks) or 'nowhere'}.",
+    )
+
+
+def _verdict(check: Mapping[str, Any]) -> str:
+    if check["exact"] is None:
+        return "not run"
+    return f"exact in {check['steps']} steps" if check["exact"] else "DIFFERENT"
+
+
+def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any]) -> Section:
+    choice = "held out to choose" if problem.chooses else "training"
+    rows = tuple(
+        Row(
+            (
+                f"{w.bits}" + (", chosen" if w.bits == figures["bits"] and len(widths) > 1 else ""),
+                *(_score(problem, v) for v in (w.choice, w.value, w.floating)),
+                *(f"{w.true_bytes}", f"{len(w.history)}", f"{w.seconds:.0f} s"),
+            )
+        )
+        for w in widths
+    )
+    columns = ("bits", choice, "test", "test, states in float", "bytes", "epochs", "training time")
+    note = (
+        f"Chosen is the smallest width within {'a point' if problem.kind == 'classify' else 'a hundredth'} of the best "
+        f"on {len(problem.choice)} {'held-out' if problem.chooses else 'training'} sequences; the test data had no say."
+        if len(widths) > 1
+        else "One width was asked for; --bits 2,3,4,8 compares several."
+    )
+    png = pictures.bits_png(widths, figures["bits"], metric=problem.metric, baseline=figures["baseline"], choice=choice)
+    picture = Picture("bits", f"{problem.metric} against the bits of the weights, the chosen width ringed", png)
+    grid = Grid(f"{problem.metric.capitalize()}, in integers", columns, rows)
+    return Section("bits", f"{problem.metric.capitalize()} against bits", (note,), (grid,), (picture,))
+
+
+def _confusion(problem: Problem, chosen: Width) -> Section:
+    labels, counts = row_labels(problem), np.asarray(chosen.table)
+    answered = counts.sum(0)
+    rows = []
+    for index, label in enumerate(labels):
+        total, known = int(counts[index].sum()), index < len(problem.classes)
+        right = int(counts[index, index]) if known else 0
+        share = _percent(right, int(answered[index])) if known else NONE
+        trained = int(np.sum(problem.train.y == label))
+        output = f"{index}" if known else NONE
+        rows.append(Row((str(label), output, f"{trained}", f"{total}", _percent(right, total), share)))
+    columns = ("class", "output", "training", "test", "found", "right when answered")
+    grids = [Grid("Classes, in the order of the network's outputs", columns, tuple(rows))]
+    if len(labels) <= WIDEST:
+        lines = (Row((str(label), *map(str, row))) for label, row in zip(labels, chosen.table, strict=True))
+        grids.append(Grid("Confusion: truth down, answer across", ("", *map(str, problem.classes)), tuple(lines)))
+    png = pictures.confusion_png(chosen.table, labels, problem.classes)
+    picture = Picture("confusion", f"Confusion matrix of {len(labels)} classes on the test data", png)
+    return Section("confusion", "Confusion matrix", (), tuple(grids), (picture,))
+
+
+def _values(problem: Problem, chosen: Width) -> Section:
+    pairs = np.asarray(chosen.table)
+    error = pairs[:, 1] - pairs[:, 0]
+    rows = {
+        "R2": _score(problem, chosen.value),
+        "root of the mean squared error": f"{math.sqrt(np.square(error).mean()):.4g}",
+        "mean absolute error": f"{np.abs(error).mean():.4g}",
+        "standard deviation of the true values": f"{pairs[:, 0].std():.4g}",
+    }
+    picture = Picture("values", "Answers against true values on the test data", pictures.values_png(chosen.table))
+    grid = Grid(f"Errors on {len(pairs)} test sequences", ("", ""), _rows(rows))
+    return Section("values", "Answers against true values", (), (grid,), (picture,))
+
+
+def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
+    loss = "cross-entropy" if problem.kind == "classify" else "squared error, standardised"
+    watched = any("validation" in epoch for width in widths for epoch in width.history)
+    note = "The part that early stopping watches is drawn full, training faint." if watched else "The training loss."
+    picture = Picture("curves", f"{loss} by epoch, one line a width", pictures.curves_png(widths, loss))
+    return Section("curves", "Learning curves", (note,), pictures=(picture,))
+
+
+def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -> Section:
+    exported = find(folder)
+    shape = size(program.n_i, program.n_h, program.n_o, bits=program.W.bits, scale="row")
+    rows = {
+        "parameters": f"{shape.parameters}",
+        "weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}",
+        "everything that must be stored, bytes": f"{program.true_bytes}",
+        "constants in flash, as exported, bytes": f"{exported.data_bytes}",
+        "state and outputs in RAM, bytes": f"{exported.ram_bytes}",
+        "samples a step": f"{figures['window']}",
+        "multiply-accumulates a step": f"{program.n_h * (program.n_h + program.n_i)}",
+        "bits of the accumulator": f"{program.accumulator_bits}",
+    }
+    names = ("flash_bytes", "ram_bytes", "stack_bytes", "instructions_per_step", "instructions_per_readout")
+    measured = tuple(
+        Row((check["target"], _verdict(check), *(_or_none(check.get(name)) for name in names)))
+        for check in figures["verification"]
+    )
+    grids = [Grid("What the network weighs", ("", ""), _rows(rows))]
+    if measured:
+        columns = ("target", "C against the program", *(name.replace("_", " ") for name in names))
+        grids.append(Grid("Measured on the compiled C; flash with code, RAM without the stack", columns, measured))
+    return Section("memory", "Memory", (), tuple(grids))
+
+
+def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any], name: str) -> Section:
+    given = program.provenance["input"]
+    columns = ("input", "one raw unit", "mean", "standard deviation")
+    channels, window = problem.train.x.x.shape[2], figures["window"]
+    named = problem.data.channels or tuple(map(str, range(channels)))
+    names = [name if window == 1 else f"{name}, sample {j + 1}" for j in range(window) for name in named]
+    table = zip(names, given["raw_scale"], given["mean"], given["std"], strict=True)
+    rows = tuple(Row((channel, *(f"{number:.6g}" for number in numbers))) for channel, *numbers in table)
+    notes = (
+        f"Feed {name}_step {program.n_i} int16 numbers: sample / raw unit, rounded. Mean and deviation are inside the "
+        "program."
+        + ("" if window == 1 else f" A step takes {window} samples, in their order, with all channels of each."),
+        "The folder c/ says more in its README.md; `qornn verify` on it replays the test vectors again.",
+    )
+    left = "" if program.n_i <= CHANNELS else f", the first {CHANNELS} of {program.n_i}"
+    return Section(
+        "device",
+        "Feeding the device",
+        notes,
+        (Grid(f"Inputs of a step, in their order{left}", columns, rows[:CHANNELS]),),
+    )
+
+
+def _data(problem: Problem) -> Section:
+    parts = {"training": problem.train, "choice of bits": problem.choice, "test": problem.test}
+    rows = []
+    for name, part in parts.items():
+        if name == "choice of bits" and not problem.chooses:
+            continue
+        steps = part.x.x.shape[1] if part.x.lengths is None else part.x.lengths
+        shortest, longest = int(np.min(steps)), int(np.max(steps))
+        length = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
+        rows.append(Row((name, f"{len(part)}", length, f"{part.x.x.shape[2]}")))
+    return Section("data", "Data", (), (Grid("Sequences", ("part", "sequences", "steps", "channels"), tuple(rows)),))
+
+
+def _settings(facts: Mapping[str, Any]) -> Section:
+    rows = {key: "none" if value is None else str(value) for key, value in facts.items()}
+    return Section("settings", "Settings", (), (Grid("What the figures follow from", ("", ""), _rows(rows)),))
+
+
+def _rows(texts: Mapping[str, str]) -> tuple[Row, ...]:
+    return tuple(Row(pair) for pair in texts.items())
+
+
+def _score(problem: Problem, value: float) -> str:
+    return f"{value:.2f} %" if problem.kind == "classify" else f"{value:.4f}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else NONE
+
+
+def _or_none(value: object) -> str:
+    return NONE if value is None else str(value)

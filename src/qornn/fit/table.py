@@ -1,0 +1,174 @@
+"""CSV: one series a row with a label, or the long format, one sample a row with id, time and label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from qornn.errors import DataError, SettingsError
+from qornn.fit.data import Dataset, Labelled, as_counts, labels_of_text, stack
+from qornn.fit.lines import MISSING, Line, Table, read_table
+
+LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an option says otherwise
+
+
+def read_csv(path: Path, *, label: str | None = None, id: str | None = None, time: str | None = None) -> Dataset:
+    """The format is long where there are a column of ids and one of times, or an option names one of them."""
+    table = read_table(path, [LABEL, ID, TIME, *(name for name in (label, id, time) if name is not None)])
+    i, t = table.find(ID), table.find(TIME)
+    if id is None and time is None and (i is None or t is None):
+        return _wide(table, label)
+    if table.header is None:
+        raise SettingsError(f"--id and --time name columns, but {path} has no header; add one as its first line")
+    i = table.column(id, "--id") if id is not None else i
+    t = table.column(time, "--time") if time is not None else t
+    if i is None or t is None:
+        lacking = "--id" if i is None else "--time"
+        raise SettingsError(f"the long format needs both an id and a time column; name the other with {lacking}")
+    return _long(table, label, i, t)
+
+
+def _wide(table: Table, label: str | None) -> Dataset:
+    at, notes = _label_column(table, label, but=_left_out(table))
+    left_out = [c for c in _left_out(table) if c != at]
+    notes += [f"{table.title(c)} is left out: it numbers the rows" for c in left_out]
+    columns = [c for c in range(table.width) if c != at and c not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no columns but the label; one series a row needs its samples there")
+    parts, labels = [], []
+    for line in table.lines:
+        cells = _filled(table, line, at)
+        labels.append(_label(table, line, at))
+        # A shorter series has nothing but empty cells to the end.
+        end = max((n for n, c in enumerate(columns, 1) if cells[c]), default=0)
+        if not end:
+            raise DataError(f"{table.path} holds no samples at row {line.number}, counted from 1; drop that row")
+        parts.append(table.floats(Line(line.number, cells), columns[:end])[:, None])
+    shorter = sum(len(part) < len(columns) for part in parts)
+    if shorter:
+        notes.append(
+            f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are no samples"
+        )
+    return Dataset(train=Labelled(as_counts(stack(parts)), labels_of_text(labels)), notes=tuple(notes))
+
+
+def _left_out(table: Table) -> list[int]:
+    """The nameless first column in which pandas numbers rows, and a column called id: neither is a sample."""
+    if table.header is None:
+        return []
+    found = [0] if not table.header[0] else []
+    i = table.find(ID)
+    return found if i is None else [*found, i]
+
+
+def _filled(table: Table, line: Line, at: int) -> list[str]:
+    """The cells, with empty ones for a series that was cut short."""
+    missing = table.width - len(line.cells)
+    if missing < 0 or (missing > 0 and at >= len(line.cells)):
+        raise DataError(
+            f"{table.path} has {len(line.cells)} cells at row {line.number}, counted from 1, of {table.width} columns; "
+            "end a shorter series with empty cells, so that the label stays in its column"
+        )
+    return line.cells + [""] * missing
+
+
+def _label_column(table: Table, label: str | None, but: Sequence[int]) -> tuple[int, list[str]]:
+    if label is not None:
+        return table.column(label, "--label"), []
+    found = table.find(LABEL)
+    if found is not None:
+        return found, []
+    last = max((c for c in range(table.width) if c not in but), default=0)  # 0: refused for want of samples
+    return last, [f"{table.title(last)}, the last, is taken as the label; --label names another"]
+
+
+def _label(table: Table, line: Line, at: int) -> str:
+    text = line.cells[at] if at < len(line.cells) else ""
+    if text.lower() in MISSING[:5]:
+        raise DataError(
+            f"{table.path} has no label at row {line.number}, {table.title(at)}, counted from 1; label or drop that row"
+        )
+    return text
+
+
+def _long(table: Table, label: str | None, i: int, t: int) -> Dataset:
+    at, notes = _label_column(table, label, but=[i, t, *([0] if table.header and not table.header[0] else [])])
+    if len({i, t, at}) < 3:
+        raise SettingsError(
+            f"{table.title(at)} of {table.path} cannot serve twice: id, time and label are three columns"
+        )
+    assert table.header is not None
+    columns = [c for c in range(table.width) if c not in (i, t, at) and table.header[c]]
+    if not columns:
+        raise DataError(f"{table.path} has no columns but id, time and label; channels are the other columns")
+    groups: dict[str, list[tuple[Line, float]]] = {}
+    _refuse_uneven(table)
+    for line, moment in zip(table.lines, _times(table, t), strict=True):
+        if not line.cells[i]:
+            raise DataError(
+                f"{table.path} has no id at row {line.number}, {table.title(i)}, counted from 1; give it one"
+            )
+        groups.setdefault(line.cells[i], []).append((line, moment))
+    parts, labels = [], []
+    for name, group in groups.items():
+        group.sort(key=lambda pair: pair[1])
+        _refuse_twice(table, name, group, t)
+        labels.append(_one_label(table, name, [line for line, _ in group], at))
+        parts.append(np.stack([table.floats(line, columns) for line, _ in group]))
+    y = labels_of_text(labels)
+    names = tuple(table.header[c] for c in columns)
+    return Dataset(train=Labelled(as_counts(stack(parts)), y), channels=names, notes=tuple(notes))
+
+
+def _times(table: Table, t: int) -> list[float]:
+    """Numbers, or moments such as 2024-05-01T12:00:00; the first row tells which."""
+    try:
+        float(table.lines[0].cells[t])
+    except ValueError:
+        return [_moment(table, line, t) for line in table.lines]
+    return [table.number(line, t, line.cells[t]) for line in table.lines]
+
+
+def _moment(table: Table, line: Line, t: int) -> float:
+    try:
+        moment = datetime.fromisoformat(line.cells[t])
+    except ValueError as error:
+        raise DataError(
+            f"{table.path} holds {line.cells[t]!r} as time at row {line.number}, {table.title(t)}, counted from 1; "
+            "times are numbers, or moments such as 2024-05-01T12:00:00"
+        ) from error
+    # Without a zone of its own, one without summer time: an hour must not come twice.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _refuse_uneven(table: Table) -> None:
+    for line in table.lines:
+        if len(line.cells) != table.width:
+            raise DataError(
+                f"{table.path} has {len(line.cells)} cells at row {line.number}, counted from 1, but {table.width} "
+                "columns; give every sample all of them"
+            )
+
+
+def _refuse_twice(table: Table, name: str, group: Sequence[tuple[Line, float]], t: int) -> None:
+    for (one, before), (other, after) in pairwise(group):
+        if before == after:
+            raise DataError(
+                f"{table.path} holds time {other.cells[t]} of id {name!r} twice, at rows {one.number} and "
+                f"{other.number}, counted from 1; an id has one row a time: drop one, or give them ids of their own"
+            )
+
+
+def _one_label(table: Table, name: str, lines: Sequence[Line], at: int) -> str:
+    first = _label(table, lines[0], at)
+    for line in lines[1:]:
+        if _label(table, line, at) != first:
+            raise DataError(
+                f"{table.path} labels id {name!r} {first!r} at row {lines[0].number} and {line.cells[at]!r} at row "
+                f"{line.number}, counted from 1; a sequence has one label: cut it there, with an id each"
+            )
+    return first

@@ -1,0 +1,112 @@
+"""One bit width: trained, lowered and measured, and kept on disk so that it need not be done again."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qornn.errors import QornnError
+from qornn.files import to_json, write_atomically
+from qornn.fit.task import Problem
+from qornn.integer.program import IntegerProgram
+from qornn.integer.storage import load
+
+DRAWN = 2000  # test values kept for the picture of a regression
+
+
+@dataclass(frozen=True, kw_only=True)
+class Width:
+    """What was measured at one width; every figure but `floating` is of the integer program."""
+
+    key: str  # of settings and data: who asks for another key trains again
+    bits: int
+    choice: float  # score on the data that chooses the bits
+    value: float  # score on the test data
+    floating: float  # the same with states in float64
+    true_bytes: int
+    seconds: float
+    history: list[dict[str, float]]  # losses by epoch
+    table: list[list[float]]  # confusion, true × answered; or pairs true, answered
+    warnings: list[str]
+
+    def save(self, folder: Path, program: IntegerProgram) -> None:
+        """k4.qornn, then k4.json, which says that both are whole."""
+        program.save(folder / f"k{self.bits}.qornn")
+        write_atomically(folder / f"k{self.bits}.json", to_json(asdict(self), indent=1))
+
+
+def find(folder: Path, bits: int, key: str) -> tuple[Width, IntegerProgram] | None:
+    """A width finished before with the same settings and data; None where there is none, or it is damaged."""
+    try:
+        width = Width(**json.loads((folder / f"k{bits}.json").read_text(encoding="utf-8")))
+        return (width, load(folder / f"k{bits}.qornn")) if width.key == key else None
+    except (OSError, ValueError, TypeError, QornnError):
+        return None
+
+
+def train(
+    problem: Problem, bits: int, *, key: str, estimator: dict[str, Any], quiet: bool
+) -> tuple[Width, IntegerProgram]:
+    """Train, lower and measure."""
+    began = time.monotonic()
+    model = make_estimator(problem.kind, bits, verbose=not quiet, **estimator)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(problem.train.for_estimator(), problem.train.y)
+        program = model.to_program()
+    answers = model.predict(problem.test.for_estimator(), integer=True)
+    floats = model.predict(problem.test.for_estimator())
+    chosen = model.predict(problem.choice.for_estimator(), integer=True)
+    value = problem.score(problem.test.y, answers)
+    width = Width(
+        key=key,
+        bits=bits,
+        choice=problem.score(problem.choice.y, chosen),
+        value=value,
+        floating=problem.score(problem.test.y, floats),
+        true_bytes=program.true_bytes,
+        seconds=time.monotonic() - began,
+        history=[{name: float(number) for name, number in epoch.items()} for epoch in model.history_],
+        table=_table(problem, answers),
+        warnings=[str(warning.message) for warning in caught],
+    )
+    return width, program.with_provenance(metric={"name": problem.metric, "value": value})
+
+
+def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
+    """The estimator with its own defaults for whatever is not set."""
+    from qornn.estimators import QORNNClassifier, QORNNRegressor
+
+    return (QORNNClassifier if kind == "classify" else QORNNRegressor)(bits=bits, **settings)
+
+
+def window_for(problem: Problem, window: int | str) -> int:
+    """Samples a step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
+    from qornn.estimators_input import check_long_enough, window_of
+
+    parts = [part.x for part in (problem.train, problem.choice, problem.test)]
+    found = min(window_of(window, part) for part in parts)
+    for part in parts:
+        check_long_enough(part, found)
+    return found
+
+
+def _table(problem: Problem, answers: np.ndarray) -> list[list[float]]:
+    truth = problem.test.y
+    if problem.kind == "regress":
+        rows = np.linspace(0, len(truth) - 1, min(len(truth), DRAWN)).astype(int)
+        return np.stack([truth[rows], answers[rows]], 1).tolist()
+    labels = row_labels(problem)
+    return [[int(np.sum((truth == t) & (answers == a))) for a in problem.classes] for t in labels]
+
+
+def row_labels(problem: Problem) -> list[Any]:
+    """Rows of a confusion matrix: the classes, then whatever labels the test data alone has."""
+    own = set(np.unique(problem.test.y).tolist()) - set(problem.classes)
+    return [*problem.classes, *sorted(own)]

@@ -1,0 +1,140 @@
+"""qornn fit from the shell."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from qornn.cli import app
+from qornn.errors import QornnError
+
+WANTED = {"task", "metric", "value", "baseline", "converged", "bits", "activation_bits", "paper", "seconds", "run"}
+SMALL = ["--n-hidden", 10, "--epochs", 3, "--target", "host"]
+
+
+@pytest.fixture(scope="module")
+def waves(tmp_path_factory):
+    """A CSV of slow and fast waves."""
+    f = np.random.default_rng(0).uniform(0.5, 2.5, 80)
+    x = np.sin(2 * np.pi * f[:, None] * np.arange(12) / 12)
+    lines = [",".join([*(f"{v:.4f}" for v in row), "slow" if g < 1.5 else "fast"]) for row, g in zip(x, f, strict=True)]
+    path = tmp_path_factory.mktemp("csv") / "waves.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def call(*words):
+    result = CliRunner().invoke(app, [str(word) for word in ("fit", *words)])
+    if isinstance(result.exception, QornnError):
+        raise result.exception
+    return result
+
+
+def test_json_is_one_object_and_the_rest_is_on_standard_error(waves, tmp_path, qornn_command):
+    done = qornn_command("fit", waves, "-o", tmp_path / "out", "--bits", "3,4", *SMALL, "--json")
+    figures = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert figures.keys() >= WANTED
+    assert figures["verified"] is True
+    assert {w["bits"] for w in figures["widths"]} == {3, 4}
+    assert "note: column 13, the last, is taken as the label" in done.stderr
+    assert "epoch 1 " in done.stderr  # the bar and its lines
+    for name in figures["files"]:
+        assert (tmp_path / "out" / name).exists()
+    header = (tmp_path / "out" / "c" / "waves.h").read_text()
+    assert "fit" in header.split("*/")[0]  # the command that made it
+
+
+def test_people_see_a_table_and_where_to_look(waves, tmp_path):
+    result = call(waves, "-o", tmp_path / "out", "--bits", "2,4", *SMALL, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "accuracy against bits" in result.stdout
+    assert "exact in" in result.stdout
+    assert "report.html" in result.stdout
+    assert not result.stderr
+
+
+def test_an_interruption_says_what_is_kept(waves, tmp_path, monkeypatch):
+    import qornn.fit.pipeline as module
+
+    def stop(asked):
+        asked.out.mkdir()
+        (asked.out / "k2.qornn").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "fit", stop)
+    result = call(waves, "-o", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "k2.qornn; the same command goes on from there" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("check", "status"),
+    [
+        ({"target": "host", "exact": True, "steps": 9}, 0),
+        ({"target": "host", "exact": False, "steps": 9, "difference": "step 3"}, 1),
+        ({"target": "rv32", "exact": None, "error": "no cross compiler"}, 1),
+        ({"target": "cortex-m55", "exact": None}, 0),  # compiled, but nothing here can run it
+    ],
+)
+def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_path, monkeypatch):
+    import qornn.fit.pipeline as module
+
+    figures = {"run": str(tmp_path), "verification": [check], "widths": [], "notes": []}
+    monkeypatch.setattr(module, "fit", lambda asked: figures)
+    result = call(waves, "-o", tmp_path / "out")
+    assert result.exit_code == status
+    assert ("not verified on" in result.stderr) == bool(status)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--bits", "fp"], r"--bits takes whole numbers in 2\.\.8, .* got 'fp'"),
+        (["--bits", "4,"], "got '4,'"),
+        (["--bits", "9"], r"bits must be in 2\.\.8, got 9"),
+        (["--map", "bjork"], "Did you mean 'bjorck'"),
+        (["--class-weight", "even"], "balanced or none, got 'even'"),
+        (["--target", "cortex"], "unknown target 'cortex'"),
+        (["--label", "none"], "--label 'none' is no column"),
+        (["--task", "regress"], "needs numbers"),
+        (["--activation-bits", "99"], r"4\.\.16, got 99"),
+        (["--test-fraction", "2"], "between 0 and 1, got 2"),
+        (["--test", "absent.csv"], "no data at absent.csv"),
+    ],
+)
+def test_bad_input_gets_a_clear_error_and_leaves_nothing(words, message, waves, tmp_path):
+    with pytest.raises(QornnError, match=message):
+        call(waves, "-o", tmp_path / "out", *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_tells_the_formats_and_an_example():
+    text = " ".join(call("--help").stdout.split())
+    for part in ("Example: qornn fit", "lengths_train", "id, time, label", "CLASS/*.npy", "count as wrong"):
+        assert part in text
+
+
+def real(name):
+    """A file of the user's data folder."""
+    path = Path(os.environ.get("QORNN_DATA", "nowhere")) / name
+    if not path.is_file():
+        pytest.skip(f"{name} not found: set QORNN_DATA")
+    return path
+
+
+def test_real_heartbeats_end_with_verified_c(tmp_path, qornn_command):
+    source = real("ucr/ECG5000.npz")
+    done = qornn_command("fit", source, "-o", tmp_path / "ecg", "--epochs", 12, *SMALL[4:], "--json")
+    figures = json.loads(done.stdout)
+    assert figures["verified"] is True
+    assert (figures["test"], figures["bits"]) == (4500, 4)
+    assert figures["value"] > figures["baseline"] + 20
+
+
+def test_real_recordings_of_another_layout_are_refused_by_name(tmp_path):
+    with pytest.raises(QornnError, match=r"holds label, label_names, .*; needed are x_train, y_train"):
+        call(real("har/hapt.npz"), "-o", tmp_path / "out")

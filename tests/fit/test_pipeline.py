@@ -1,0 +1,346 @@
+"""End to end on small waves: train, choose, export, verify, write, and go on after an interruption."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import qornn
+from qornn.errors import DivergenceError, SettingsError
+from qornn.fit import pipeline, width
+from qornn.fit.pipeline import Fit, choose, fit
+from qornn.fit.reading import read
+from qornn.fit.task import pose
+from qornn.fit.width import Width
+from qornn.verify import VerifyError, verify
+
+KEYS = {"task", "metric", "value", "baseline", "converged", "bits", "activation_bits", "paper", "seconds", "run"}
+
+
+def waves(n, seed, channels=1):
+    random = np.random.default_rng(seed)
+    f = random.uniform(0.5, 2.5, n)
+    x = np.sin(2 * np.pi * f[:, None] * np.arange(16) / 16)[:, :, None] * np.arange(1, channels + 1)
+    return x.astype(np.float32), f
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """Slow and fast waves, with a class that only the test data has."""
+    (x, f), (x_test, f_test) = waves(160, 0), waves(80, 1)
+    y, y_test = (np.where(v < 1.5, "slow", "fast").astype("U8") for v in (f, f_test))
+    y_test[:3] = "<odd>"
+    path = tmp_path_factory.mktemp("data") / "my waves.npz"
+    np.savez(path, x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+    return path
+
+
+def asked(source, out, **changes):
+    settings = {"n_hidden": 12, "max_epochs": 30, "lr": 2e-2} | changes.pop("estimator", {})
+    return Fit(**{"data": source, "out": out, "targets": ("host",), "estimator": settings, "quiet": True} | changes)
+
+
+@pytest.fixture(scope="module")
+def made(source, tmp_path_factory):
+    out = tmp_path_factory.mktemp("fit") / "out"
+    return out, fit(asked(source, out, bits=(4, 2)))
+
+
+def test_the_figures_are_the_contract_s(made):
+    out, figures = made
+    assert figures.keys() >= KEYS
+    assert (figures["task"], figures["metric"], figures["paper"]) == ("classify", "accuracy", None)
+    assert figures["activation_bits"] == 12
+    assert figures["run"] == str(out)
+    assert figures["converged"]
+    assert figures["value"] > figures["baseline"] + 20
+    assert json.loads((out / "result.json").read_text()) == figures
+
+
+def test_the_value_is_that_of_the_written_program_on_the_test_data(made, source):
+    out, figures = made
+    program, data = qornn.load(out / "model.qornn"), np.load(source)
+    scale = program.provenance["input"]["raw_scale"]
+    raw = np.rint(data["x_test"].reshape(80, -1, program.n_i) / scale).astype(np.int16)
+    answers = np.array(program.provenance["classes"])[program.run(raw).argmax(1)]
+    assert 100 * np.mean(answers == data["y_test"]) == figures["value"]
+    assert program.provenance["metric"] == {"name": "accuracy", "value": figures["value"]}
+    assert figures["value"] <= 100 * 77 / 80  # unseen labels are wrong
+
+
+def test_the_c_is_exact_and_named_after_the_data(made):
+    out, figures = made
+    assert figures["verified"] is True
+    assert [check["target"] for check in figures["verification"]] == ["host"]
+    assert verify(out / "c").exact
+    assert (out / "c" / "my_waves.h").is_file()
+
+
+def test_every_width_is_measured_and_one_is_chosen_on_held_out_training_data(made):
+    out, figures = made
+    widths = {w["bits"]: w for w in figures["widths"]}
+    assert list(widths) == [2, 4]
+    assert (figures["train"], figures["choice"], figures["test"]) == (128, 32, 80)
+    best = max(w["choice"] for w in widths.values())
+    assert figures["bits"] == min(k for k, w in widths.items() if w["choice"] >= best - 1)
+    assert figures["value"] == widths[figures["bits"]]["value"]
+    assert widths[2]["true_bytes"] < widths[4]["true_bytes"]
+    assert qornn.load(out / "k2.qornn").W.bits == 2
+
+
+def test_the_choice_rests_on_the_held_out_training_data(made, source):
+    out, figures = made
+    problem = pose(read(source), task="auto", test_fraction=None, seed=0, choose=True)
+    program = qornn.load(out / "k2.qornn")
+    raw = np.rint(problem.choice.x.x / program.provenance["input"]["raw_scale"]).astype(np.int16)
+    answers = np.array(problem.classes)[program.run(raw).argmax(1)]
+    assert figures["widths"][0]["choice"] == problem.score(problem.choice.y, answers)
+    assert figures["widths"][0]["choice"] != figures["widths"][0]["value"]  # of 32 and of 80 sequences
+
+
+def found(bits, choice, value=50.0):
+    empty = {"key": "", "floating": 0.0, "true_bytes": 1, "seconds": 0.0, "history": [], "table": [], "warnings": []}
+    return Width(bits=bits, choice=choice, value=value, **empty)
+
+
+def test_the_smallest_within_a_point_of_the_best_is_recommended():
+    widths = [found(2, 88.9), found(3, 89.0), found(4, 90.0), found(8, 89.5)]
+    assert choose(widths, 1.0).bits == 3
+    assert choose(widths, 0.1).bits == 4
+
+
+def test_the_test_data_has_no_say_in_the_choice():
+    assert choose([found(2, 80.0, 99.0), found(8, 90.0, 10.0)], 1.0).bits == 8
+
+
+class Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.words = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_report_shows_everything_and_needs_no_network(made):
+    out, figures = made
+    html = (out / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(html)
+    ids = {attrs.get("id") for _, attrs in page.tags}
+    assert ids >= {"bits", "confusion", "curves", "memory", "device", "data", "settings"}
+    images = [attrs["src"] for tag, attrs in page.tags if tag == "img"]
+    assert len(images) == 3
+    assert all(src.startswith("data:image/png;base64,") for src in images)
+    assert not any(tag in ("script", "link") for tag, _ in page.tags)
+    assert "http" not in html
+    words = " ".join(page.words)
+    assert f"{figures['value']:.2f} %" in words
+    assert "exact in" in words
+    assert "<odd>" in words  # as text
+    assert "<odd>" not in html
+
+
+def test_a_rerun_takes_finished_widths_and_gives_the_same(made, source, monkeypatch):
+    out, figures = made
+
+    def refuse(*args, **options):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(width, "train", refuse)
+    again = fit(asked(source, out, bits=(2, 4)))
+    timed = ("seconds",)
+    assert {k: v for k, v in again.items() if k not in timed} == {k: v for k, v in figures.items() if k not in timed}
+
+
+def test_a_damaged_or_other_width_is_trained_again(made, source):
+    out, _ = made
+    key = json.loads((out / "k4.json").read_text())["key"]
+    assert width.find(out, 4, key) is not None
+    assert width.find(out, 4, "other") is None
+    assert width.find(out, 3, key) is None
+    (out / "k9.json").write_text('{"bits": 9')
+    assert width.find(out, 9, key) is None
+    (out / "k9.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"seed": 1}, "random_state 0, now 1"),
+        ({"estimator": {"n_hidden": 13}}, "n_hidden 12, now 13"),
+        ({"task": "classify", "name": "other"}, "name my_waves, now other"),
+    ],
+)
+def test_a_folder_of_other_settings_is_refused(changes, words, made, source):
+    out, _ = made
+    before = (out / "result.json").read_bytes()
+    with pytest.raises(SettingsError, match=words):
+        fit(asked(source, out, bits=(2, 4), **changes))
+    assert (out / "result.json").read_bytes() == before
+
+
+def test_a_folder_of_other_data_is_refused(made, tmp_path):
+    x, f = waves(160, 5)
+    np.savez(tmp_path / "my waves.npz", x=x, y=np.where(f < 1.5, "slow", "fast"))
+    with pytest.raises(SettingsError, match="other settings or data"):
+        fit(asked(tmp_path / "my waves.npz", made[0]))
+
+
+def test_a_folder_or_file_of_somebody_else_is_refused_before_training(source, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(SettingsError, match="holds something else than a fit"):
+        fit(asked(source, tmp_path / "mine"))
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+    with pytest.raises(SettingsError, match="is a file"):
+        fit(asked(source, tmp_path / "mine" / "thesis.tex"))
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The widths that were trained, and what to raise instead of training some."""
+    real, calls, raises = width.train, [], {}
+
+    def train(problem, bits, **options):
+        calls.append(bits)
+        if bits in raises:
+            raise raises[bits]
+        return real(problem, bits, **options)
+
+    monkeypatch.setattr(width, "train", train)
+    return calls, raises
+
+
+def test_an_interruption_keeps_finished_widths_and_the_same_command_goes_on(source, tmp_path, trained):
+    calls, raises = trained
+    raises[3] = KeyboardInterrupt()
+    wanted = asked(source, tmp_path / "out", bits=(2, 3), estimator={"max_epochs": 2})
+    with pytest.raises(KeyboardInterrupt):
+        fit(wanted)
+    assert (tmp_path / "out" / "k2.qornn").is_file()
+    assert not (tmp_path / "out" / "result.json").exists()
+    raises.clear()
+    assert [w["bits"] for w in fit(wanted)["widths"]] == [2, 3]
+    assert calls == [2, 3, 3]
+
+
+def test_a_width_that_diverges_is_told_and_left_out(source, tmp_path, trained):
+    _, raises = trained
+    raises[2] = DivergenceError("training diverged at step 7")
+    figures = fit(asked(source, tmp_path / "out", bits=(2, 3), estimator={"max_epochs": 2}))
+    assert [w["bits"] for w in figures["widths"]] == [3]
+    assert "2 bits failed: training diverged at step 7" in figures["notes"]
+
+
+def test_when_every_width_fails_nothing_is_left(source, tmp_path, trained):
+    _, raises = trained
+    raises[2] = raises[3] = DivergenceError("training diverged")
+    with pytest.raises(DivergenceError):
+        fit(asked(source, tmp_path / "out", bits=(2, 3)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_width_trains_on_all_training_data_and_not_what_a_comparison_left(made, source, tmp_path, trained):
+    shutil.copytree(made[0], tmp_path / "out")
+    figures = fit(asked(source, tmp_path / "out", bits=(4,)))
+    assert (figures["train"], figures["choice"]) == (160, 0)
+    assert trained[0] == [4]
+
+
+def test_a_window_that_the_shortest_test_sequence_fills(tmp_path):
+    (x, f), (x_test, f_test) = waves(60, 0), waves(20, 1)
+    y, y_test = (np.where(v < 1.5, 0, 1) for v in (f, f_test))
+    x, x_test = np.tile(x, (1, 10, 1)), np.tile(x_test, (1, 10, 1))  # 160 steps
+    lengths = np.full(20, 160)
+    lengths[7] = 64  # 32 steps of two samples
+    np.savez(tmp_path / "w.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test, lengths_test=lengths)
+    quick = {"estimator": {"max_epochs": 2}}
+    figures = fit(asked(tmp_path / "w.npz", tmp_path / "out", **quick))
+    assert figures["window"] == 2
+    assert qornn.load(tmp_path / "out" / "model.qornn").n_i == 2
+    assert "A step takes 2 samples" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(SettingsError, match="sequence 7 has 64 samples, less than one step of window=65"):
+        fit(asked(tmp_path / "w.npz", tmp_path / "other", estimator={"window": 65}))
+    assert not (tmp_path / "other").exists()
+
+
+def test_values_are_learned_in_their_own_units(tmp_path):
+    x, f = waves(160, 0, channels=2)
+    x[:, :, 1] = 3  # constant
+    lengths = np.where(np.arange(160) % 2, 16, 14)
+    np.savez(tmp_path / "v.npz", x=x, y=100 + 10 * f, lengths=lengths)
+    figures = fit(asked(tmp_path / "v.npz", tmp_path / "out", estimator={"max_epochs": 40}))
+    assert (figures["task"], figures["metric"]) == ("regress", "R2")
+    assert figures["value"] > 0.5 > 0 >= figures["baseline"]
+    assert any("channel 1 is constant" in note for note in figures["notes"])
+    assert any("32 of 160 sequences, drawn with seed 0, are held out" in note for note in figures["notes"])
+    html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "mean absolute error" in html
+    assert "14 to 16" in html
+
+
+def test_class_weight_is_for_classes(tmp_path):
+    x, f = waves(20, 0)
+    np.savez(tmp_path / "v.npz", x=x, y=f)
+    with pytest.raises(SettingsError, match="--class-weight is for classes"):
+        fit(asked(tmp_path / "v.npz", tmp_path / "out", estimator={"class_weight": "balanced"}))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bits": (12,)}, r"bits must be in 2\.\.8, got 12"),
+        ({"bits": ()}, "names no width"),
+        ({"targets": ("cortex-m5",)}, "Did you mean 'cortex-m55'"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"name": "2fast"}, "C identifier"),
+        ({"estimator": {"map": "bjork"}}, "Did you mean 'bjorck'"),
+        ({"estimator": {"n_hidden": 0}}, "n_hidden must be"),
+        ({"estimator": {"max_epochs": 0}}, "max_epochs must be"),
+        ({"estimator": {"activation_bits": 20}}, r"activation_bits must be in 4\.\.16, got 20"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_read(changes, words, tmp_path):
+    with pytest.raises(SettingsError, match=words):
+        asked(tmp_path / "none.npz", tmp_path / "out", **changes)
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("ECG5000", "ecg5000"), ("my  waves-2", "my_waves_2"), ("int", "model"), ("9", "model")]
+)
+def test_the_c_is_named_after_the_data_where_c_allows_it(stem, name, tmp_path):
+    assert asked(tmp_path / f"{stem}.npz", tmp_path).c_name == name
+
+
+def test_what_cannot_be_verified_here_is_skipped_by_name_unless_it_was_asked_for(tmp_path, monkeypatch):
+    def refuse(out, target):
+        raise VerifyError("no C compiler found")
+
+    monkeypatch.setattr(pipeline, "verify", refuse)
+    monkeypatch.setattr(pipeline, "find_spec", lambda tool: None if tool == "ziglang" else tool)
+    plain = asked(tmp_path / "d.npz", tmp_path, targets=None)
+    checked, skipped = pipeline._verify(plain, lambda text: None)
+    assert not checked
+    assert re.match(r"cortex-m4 was not emulated: ziglang not installed; pip install 'qornn\[mcu\]'", skipped[0])
+    assert skipped[1] == "not verified on host: no C compiler found"
+    checked, skipped = pipeline._verify(replace(plain, targets=("rv32",)), lambda text: None)
+    assert checked == [{"target": "rv32", "exact": None, "error": "no C compiler found"}]
+    assert not skipped
+
+
+def test_an_emulated_device_is_measured_where_its_tools_are(made, source):
+    pytest.importorskip("ziglang")
+    pytest.importorskip("unicorn")
+    checked, skipped = pipeline._verify(asked(source, made[0], targets=None), lambda text: None)
+    assert [(check["target"], check["exact"]) for check in checked] == [("host", True), ("cortex-m4", True)]
+    assert checked[1]["flash_bytes"] > 0
+    assert not skipped

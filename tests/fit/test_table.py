@@ -1,0 +1,182 @@
+"""CSV files, wide and long."""
+
+import csv
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qornn.errors import DataError, QornnError
+from qornn.fit.reading import read
+
+
+def table(folder, text, name="d.csv"):
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def series(data):
+    return [part[:, 0].tolist() for part in data.train.for_estimator()]
+
+
+def test_wide_with_a_header(tmp_path):
+    data = read(table(tmp_path, "t0,t1,label,t2\n0.5,1,a,2\n3,4,b,5.5\n"))
+    assert series(data) == [[0.5, 1, 2], [3, 4, 5.5]]
+    assert data.train.y.tolist() == ["a", "b"]
+    assert not data.notes
+
+
+@pytest.mark.parametrize("label", [None, "3"])
+def test_wide_without_a_header_takes_the_last_column_and_says_so(label, tmp_path):
+    data = read(table(tmp_path, "0.5,1,walk\n3,4,sit\n"), label=label)
+    assert series(data) == [[0.5, 1], [3, 4]]
+    assert data.train.y.tolist() == ["walk", "sit"]
+    assert data.notes == (() if label else ("column 3, the last, is taken as the label; --label names another",))
+
+
+def test_the_label_may_stand_first_as_in_the_ucr_archive(tmp_path):
+    text = "1.0e+00\t0.5\t0.25\n-1.0e+00\t1\t2\n"
+    data = read(table(tmp_path, text, "d.tsv"), label="1")
+    assert data.train.y.tolist() == [1, -1]
+    assert data.train.y.dtype.kind == "i"
+    assert series(data) == [[0.5, 0.25], [1, 2]]
+
+
+def test_empty_cells_at_the_end_are_a_shorter_series(tmp_path):
+    data = read(table(tmp_path, "label,a,b,c\n1,1.5,2,3\n2,4,5,\n2,6\n"))
+    assert series(data) == [[1.5, 2, 3], [4, 5], [6]]
+    assert "2 of 3 series end before the last column" in data.notes[0]
+
+
+def test_whole_numbers_are_read_as_the_counts_of_a_device(tmp_path):
+    assert read(table(tmp_path, "1,2,a\n3,4,b\n")).train.x.x.dtype == np.int16
+    assert read(table(tmp_path, "1,2.5,a\n3,4,b\n")).train.x.x.dtype == np.float64
+    assert read(table(tmp_path, "1,40000,a\n3,4,b\n")).train.x.x.dtype == np.float64
+
+
+@pytest.mark.parametrize("first", ["0,1,2", "1,2,3", ",0,1,2"])
+def test_the_numbers_that_pandas_writes_over_columns_are_a_header(first, tmp_path):
+    index = "0," if first.startswith(",") else ""
+    data = read(table(tmp_path, f"{first}\n{index}5.5,6,0\n{index}7,8,1\n"))
+    assert series(data) == [[5.5, 6], [7, 8]]
+    assert data.train.y.tolist() == [0, 1]
+    assert any("left out: it numbers the rows" in note for note in data.notes) == bool(index)
+
+
+def test_a_column_called_id_is_no_sample(tmp_path):
+    data = read(table(tmp_path, "id,a,b,label\n7,1,2,x\n8,3,4,y\n"))
+    assert series(data) == [[1, 2], [3, 4]]
+    assert data.notes == ("column 1 ('id') is left out: it numbers the rows",)
+
+
+def test_labels_that_differ_only_as_text_stay_text(tmp_path):
+    assert read(table(tmp_path, "1.5,01\n2,1\n")).train.y.tolist() == ["01", "1"]
+    assert read(table(tmp_path, "1.5,01\n2,02\n")).train.y.tolist() == [1, 2]
+
+
+LONG = "id,time,ax,ay,label\nb,2,5,50.5,run\na,0,1,10,walk\nb,1,4,40,run\na,1,2,20,walk\na,2,3,30,walk\n"
+
+
+def test_long_is_sorted_by_time_within_each_id(tmp_path):
+    data = read(table(tmp_path, LONG))
+    assert data.channels == ("ax", "ay")
+    assert data.train.y.tolist() == ["run", "walk"]
+    parts = data.train.for_estimator()
+    assert parts[0].tolist() == [[4, 40], [5, 50.5]]
+    assert parts[1].tolist() == [[1, 10], [2, 20], [3, 30]]
+
+
+def test_long_with_names_of_its_own_and_moments(tmp_path):
+    text = "when;who;ax;activity\n2024-05-01T12:00:01;1;2;up\n2024-05-01T12:00:00;1;1;up\n2024-05-01;2;7;down\n"
+    data = read(table(tmp_path, text), id="who", time="when", label="activity")
+    assert series(data) == [[1, 2], [7]]
+    assert data.train.y.tolist() == ["up", "down"]
+
+
+def test_a_test_set_of_its_own_and_labels_of_one_kind(tmp_path):
+    train, test = table(tmp_path, "1,2,1\n3,4,2\n"), table(tmp_path, "5,6.5,1\n7,8,odd\n", "t.csv")
+    data = read(train, test=test)
+    assert data.train.y.tolist() == ["1", "2"]
+    assert data.test.y.tolist() == ["1", "odd"]
+    assert data.train.x.x.dtype == data.test.x.x.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("a,b,label\n1,,x\n,2,y\n", {}, r"a missing value at row 3, column 1 \('a'\), counted from 1"),
+        ("1,2,x\n3,nan,y\n", {}, "a missing value at row 2, column 2, counted from 1"),
+        ("1,2,x\n3,NA,y\n", {}, "a missing value at row 2, column 2"),
+        ("1,2,x\n3,inf,y\n", {}, "'inf', which is no finite number, at row 2, column 2"),
+        ("1,2,x\n3,1o,y\n", {}, "'1o', which is no finite number, at row 2, column 2"),
+        ("a,b,label\n1,2,x\n3,4,\n", {}, r"no label at row 3, column 3 \('label'\)"),
+        ("1,2,x\n3,4\n", {}, "2 cells at row 2, counted from 1, of 3 columns; end a shorter series with empty cells"),
+        ("1,2,x\n3,4,5,y\n", {}, "4 cells at row 2"),
+        ("a,b,label\n,,x\n", {}, "no samples at row 2"),
+        ("", {}, "holds no row of data"),
+        ("a,b,label\n", {}, "holds no row of data"),
+        ("label\nx\n", {}, "no columns but the label"),
+        ("id\n3\n", {}, "no columns but the label"),
+        ("a,a,label\n1,2,x\n", {}, "two columns named 'a'"),
+        ("a,b,label\n1,2,x\n", {"label": "lable"}, r"--label 'lable' is no column .* 'a', 'b', 'label'; .* 1\.\.3"),
+        ("1,2,x\n", {"label": "4"}, r"no header; give a name of those, or a number in 1\.\.3"),
+        ("1,2,x\n", {"id": "1"}, "has no header"),
+        ("id,a,label\n1,2,x\n", {"id": "id"}, "name the other with --time"),
+        ("time,a,label\n1,2,x\n", {"time": "time"}, "name the other with --id"),
+        ("id,time,label\n1,2,x\n", {}, "no columns but id, time and label"),
+        ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot serve twice"),
+        (LONG.replace("a,1,2,20", "a,1,2,"), {}, r"a missing value at row 5, column 4 \('ay'\)"),
+        (LONG.replace("a,1,2,20", "a,2,2,20"), {}, "time 2 of id 'a' twice, at rows 5 and 6"),
+        (LONG.replace("a,1,2,20,walk", "a,1,2,20,sit"), {}, "id 'a' 'walk' at row 3 and 'sit' at row 5"),
+        (LONG.replace("a,1,2,20,walk", "a,1,2,20,"), {}, "no label at row 5"),
+        (LONG.replace("a,1,2,20,walk", "a,1,2,20"), {}, "4 cells at row 5"),
+        (LONG.replace("a,1,2", "a,,2"), {}, r"a missing value at row 5, column 2 \('time'\)"),
+        (LONG.replace("b,2,5", "b,noon,5"), {}, "'noon' as time at row 2"),
+        (LONG.replace("a,1,2", ",1,2"), {}, "no id at row 5"),
+    ],
+)
+def test_bad_tables_are_refused_in_words(text, options, words, tmp_path):
+    with pytest.raises(QornnError, match=words):
+        read(table(tmp_path, text), **options)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "d.csv").write_bytes(b"\xff\xfe1,2\n")
+    with pytest.raises(DataError, match="cannot be read as CSV"):
+        read(tmp_path / "d.csv")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.lists(
+        st.tuples(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5), st.sampled_from(["a", "b b", 'c"c', "d,d"])),
+        min_size=1,
+        max_size=6,
+    ),
+    delimiter=st.sampled_from(",;\t"),
+)
+def test_what_csv_writes_is_read_back(tmp_path_factory, rows, delimiter):
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    width = max(len(values) for values, _ in rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["label", *(f"t{i}" for i in range(width))])
+        for values, label in rows:
+            writer.writerow([label, *map(repr, values), *[""] * (width - len(values))])
+    data = read(path)
+    assert series(data) == [values for values, _ in rows]
+    assert data.train.y.tolist() == [label for _, label in rows]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(alphabet="0123,;\t\n\r\"'.-ae \x00é", max_size=60))
+def test_any_text_is_data_or_our_error(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    path.write_text(text, encoding="utf-8")
+    try:
+        data = read(path)
+    except QornnError:
+        return
+    assert len(data.train) == len(data.train.x) > 0
+    assert np.isfinite(data.train.x.x).all()

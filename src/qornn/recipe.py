@@ -67,6 +67,7 @@ class TrainSettings:
     fraction: float = 1.0  # of the epochs: the whole schedule in that share of its steps
     batch: int = 128
     seed: int = 0
+    start: str = ""  # a finished run whose weights to begin with, as in fewer bits than it has; "": drawn by the seed
     log_every: int = 50  # steps
     eval_every: int = 0  # steps; 0: every epoch
     checkpoint_every: int = 0  # steps; 0: by time alone

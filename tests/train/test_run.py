@@ -2,17 +2,20 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+import torch
 
+from qornn.errors import CheckpointError, SettingsError
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
 from qornn.train.log import read_metrics
-from qornn.train.run import start
+from qornn.train.run import resume, start
 
 STEPS = 30
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "qornn")
@@ -166,3 +169,44 @@ def test_the_run_folder_holds_what_it_should(tiny, tmp_path):
         "seconds",
         "run",
     } <= (run.result.keys())
+
+
+def test_a_run_begins_with_the_weights_of_another(tiny, tmp_path):
+    wide = start(resolve("copy", bits=8, settings=[*tiny, "train.steps=3"]), tmp_path / "wide", quiet=True)
+    begun = [*tiny, "train.steps=1", "train.lr=1e-12", f"train.start={tmp_path / 'wide'}", "train.seed=5"]
+    narrow = start(resolve("copy", bits=3, settings=begun), tmp_path / "narrow", quiet=True)
+    assert narrow.model.recurrence.bits == 3
+    there, here = wide.model.state_dict(), narrow.model.state_dict()
+    assert all(torch.allclose(here[name], there[name], atol=1e-6) for name in there)
+
+
+def test_a_run_that_begins_with_another_goes_on_without_it(tiny, tmp_path):
+    shared = [*tiny, "train.steps=6", f"train.start={tmp_path / 'wide'}", "train.checkpoint_every=2"]
+    start(resolve("copy", bits=8, settings=[*tiny, "train.steps=2"]), tmp_path / "wide", quiet=True)
+    whole = start(resolve("copy", bits=4, settings=shared), tmp_path / "whole", quiet=True)
+    start(resolve("copy", bits=4, settings=shared), tmp_path / "cut", quiet=True)
+    for file in ("model.safetensors", "result.json"):
+        (tmp_path / "cut" / file).unlink()
+    shutil.rmtree(tmp_path / "cut" / "checkpoint")
+    (tmp_path / "cut" / "metrics.jsonl").unlink()
+    again = resume(tmp_path / "cut", quiet=True)  # killed before its first checkpoint: from the other's weights again
+    assert final_bytes(again.folder) == final_bytes(whole.folder)
+    (tmp_path / "cut" / "model.safetensors").unlink()
+    shutil.rmtree(tmp_path / "wide")
+    assert final_bytes(resume(tmp_path / "cut", quiet=True).folder) == final_bytes(whole.folder)
+
+
+@pytest.mark.parametrize("there", ["nothing", "unfinished"])
+def test_a_start_that_is_no_finished_run_is_refused(there, tiny, tmp_path):
+    if there == "unfinished":
+        (tmp_path / there).mkdir()
+    with pytest.raises(SettingsError, match=r"train.start must be a finished run.*model.safetensors"):
+        start(resolve("copy", settings=[*tiny, f"train.start={tmp_path / there}"]), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_of_another_shape_is_refused(tiny, tmp_path):
+    start(resolve("copy", settings=[*tiny, "train.steps=1"]), tmp_path / "wide", quiet=True)
+    settings = [*tiny, "model.n_h=5", f"train.start={tmp_path / 'wide'}"]
+    with pytest.raises(CheckpointError, match="belongs to another model"):
+        start(resolve("copy", settings=settings), tmp_path / "run", quiet=True)

@@ -117,6 +117,7 @@ def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:
     recipe = read_run(job.folder)
     settings = recipe.tables()
     settings["task"].pop("data_dir", None)
+    settings["train"]["start"] = Path(settings["train"]["start"]).name  # which run, not where it lies
     entry, task = job.entry, runs.build_task(recipe)
     _, _, extra = _progress(job.folder)
     whole = task.steps_per_epoch(recipe.train.batch) * entry.recipe.train.epochs

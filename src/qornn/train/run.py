@@ -63,8 +63,11 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
     folder = Path(out) if out is not None else default_folder(recipe)
     if "data_dir" in recipe.task:  # the run must find its data from any folder
         recipe = replace(recipe, task=recipe.task | {"data_dir": str(Path(recipe.task["data_dir"]).resolve())})
+    if recipe.train.start:
+        recipe = replace(recipe, train=replace(recipe.train, start=str(Path(recipe.train.start).resolve())))
     processes = join(choose_device(device))
     trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
+    _begin(trainer)
     if (folder / "recipe.toml").exists() and processes.first:
         raise SettingsError(
             f"{folder} already holds a run; `qornn resume {folder}` goes on with it, or choose another --out"
@@ -92,6 +95,8 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     trainer.resuming = True
     if saved:
         trainer.restore(saved[-1])
+    else:
+        _begin(trainer)
     return _finish(trainer, recipe, folder)
 
 
@@ -157,6 +162,16 @@ def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
         f"  device {trainer.device}, {torch.get_num_threads()} threads, recurrence {in_use()}, seed {recipe.train.seed}"
     )
     return trainer
+
+
+def _begin(trainer: Trainer) -> None:
+    """The weights of the run that this one starts from; its bits, scales and map may be others."""
+    if not trainer.settings.start:
+        return
+    file = Path(trainer.settings.start) / MODEL_FILE
+    if not file.exists():
+        raise SettingsError(f"train.start must be a finished run, but there is no {file}; leave it out, or finish it")
+    checkpoints.load_into(trainer.model, checkpoints.load_tensors(file)[0], file)
 
 
 def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:

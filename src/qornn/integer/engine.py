@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from itertools import pairwise
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from qornn.compiled import library_path
 from qornn.errors import QornnError, SettingsError, unknown
 from qornn.integer import simulate as law
 from qornn.integer.abi import LAYOUTS, Batch, Model, fingerprint
 from qornn.integer.parts import Codes, FloatReadout
 from qornn.integer.program import IntegerProgram
 
-NAME: Final = "libqornn_runtime." + {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
 KERNELS: Final = ("portable", "avx2", "vnni")  # as in qornn_host.h
 _FEW: Final = 16  # numbers that Python compares faster than numpy does
 
 _pointer = ctypes.c_void_p
 
 
-def library_path() -> Path | None:
-    """The shared library, or None in an install that found no compiler.
-
-    QORNN_RUNTIME_LIBRARY names another build. It is taken as it is: a wrong path must fail when loaded, not fall back.
-    """
-    if named := os.environ.get("QORNN_RUNTIME_LIBRARY"):
-        return Path(named)
-    # The sources' folder; an editable install keeps the library in site-packages, and both are on the package's path.
-    spec = importlib.util.find_spec("qornn.runtime")
-    folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    return next((path for folder in folders if (path := Path(folder, NAME)).is_file()), None)
-
-
 @cache
 def library() -> ctypes.CDLL | None:
     """The engine, or None where the package was installed without one."""
-    path = library_path()
+    path = library_path("runtime")
     if path is None:
         return None
     found = ctypes.CDLL(str(path))

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from qornn.compiled import library_path
 from qornn.errors import SettingsError
 from qornn.recurrence import pool
-from qornn.recurrence.native_library import library_path
 from qornn.recurrence.reference import ACTIVATIONS
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
@@ -45,7 +45,7 @@ class _Gradients(ctypes.Structure):  # qornn_gradients in recurrence.h
 @cache
 def library() -> ctypes.CDLL | None:
     """The kernel, or None where the package was installed without one."""
-    path = library_path()
+    path = library_path("recurrence")
     if path is None:
         return None
     found = ctypes.CDLL(str(path))

@@ -1,4 +1,4 @@
-# Two commands: `make demo` shows the main job, `make test` checks everything. Each does all its set-up.
+# `make demo` shows the main job, `make test` checks everything, `make docs` builds the site. Each does all its set-up.
 PYTHON ?= python3
 BIN := .venv/bin
 # Real data, when a copy is at hand; tests that need it are skipped by name otherwise.
@@ -14,7 +14,7 @@ SANITIZED_RUNTIME := build/sanitize/qornn/runtime/libqornn_runtime.so
 # Empty where the compiler, if any, comes without AddressSanitizer: a bare name is its way to say "not found".
 LIBASAN := $(filter /%,$(shell $(CXX) -print-file-name=libasan.so 2>/dev/null))
 
-.PHONY: demo test sanitize clean
+.PHONY: demo test docs sanitize clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py --out demo
@@ -25,6 +25,10 @@ test: .venv/ready $(if $(LIBASAN),sanitize)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
+
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'open build/docs/index.html'
 
 # The tests of the native code once more, on a build that stops at the first access out of bounds or undefined operation.
 # Python is not built with the sanitizer, so its runtime must be loaded first, and the C++ runtime with it, or the

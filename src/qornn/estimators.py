@@ -204,19 +204,19 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
     X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
-    n_hidden, bits, map, activation: units, bits of the weights (2..8; None is full precision), how W is kept
-        orthogonal (bjorck, projunn, penalty, free), and relu, modrelu or identity.
-    window: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
-        as many as leave 32 steps: fewer, wider steps train better and cost a device less.
-    activation_bits: of the states in the integer program.
-    max_epochs, lr, batch_size: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
-    noise: deviation of the noise added to standardised samples in training.
-    validation_fraction, patience: this share of every class is held out; training stops `patience` epochs after the
-        loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be held
-        out none is, and the training loss is watched.
-    class_weight: None, "balanced" or a dict from label to weight.
-    random_state: a seed; None takes one from the system. The global generators are never touched.
-    device, verbose: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
+    - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
+      orthogonal (bjorck, projunn, penalty, free), and relu, modrelu or identity.
+    - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
+      as many as leave 32 steps: fewer, wider steps train better and cost a device less.
+    - `activation_bits`: of the states in the integer program.
+    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
+    - `noise`: deviation of the noise added to standardised samples in training.
+    - `validation_fraction`, `patience`: this share of every class is held out; training stops `patience` epochs after
+      the loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be
+      held out none is, and the training loss is watched.
+    - `class_weight`: None, "balanced" or a dict from label to weight.
+    - `random_state`: a seed; None takes one from the system. The global generators are never touched.
+    - `device`, `verbose`: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
 
     After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel), `window_`.
     """

@@ -1,0 +1,152 @@
+"""The measured tables of docs/, made from the records in results/ and in the zoo, and from nothing else.
+
+python examples/docs_tables.py --record
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from qornn import zoo
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
+BLOCK = re.compile(r"(<!-- measured: ([\w-]+),.*? -->\n).*?(<!-- /measured -->)", re.DOTALL)
+PEERS = {  # keys of results/bench-infer.json
+    "ort_rnn_float": "plain RNN, float32, onnxruntime",
+    "ort_lstm_int8": "LSTM, int8, onnxruntime",
+    "torch_rnn_float": "plain RNN, float32, torch",
+    "torch_lstm_int8": "LSTM, int8, torch",
+    "ours_in_ort": "qornn exported to ONNX, onnxruntime",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", action="store_true", help="renew the tables in docs/; else they are printed")
+    options = parser.parse_args()
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        if options.record:
+            page.write_text(with_tables(text), encoding="utf-8")
+        else:
+            print(*(f"{page.name}: {name}\n\n{TABLES[name]()}\n" for _, name, _ in BLOCK.findall(text)), sep="\n")
+
+
+def pages() -> list[Path]:
+    """The pages that hold such tables."""
+    return [p for p in sorted((ROOT / "docs").glob("*.md")) if BLOCK.search(p.read_text(encoding="utf-8"))]
+
+
+def with_tables(page: str) -> str:
+    """The page with every table made anew."""
+    return BLOCK.sub(lambda m: f"{m[1]}\n{TABLES[m[2]]()}\n\n{m[3]}", page)
+
+
+def demo() -> str:
+    """What `make demo` measured."""
+    rows = _record("demo.json")["rows"]
+    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}", _range(r)] for n, r in rows.items()]
+    return _table(["digits, 64 steps", "test accuracy", "bytes", "singular values of W_q"], lines)
+
+
+def host() -> str:
+    """Inference on the host, one sequence at a time."""
+    found = _record("bench-infer.json")
+    lines = []
+    for n_h, ours in found["host"].items():
+        lines.append([n_h, f"qornn, {found['bits']} bits", ours["us_per_step"], "1", f"{ours['model_bytes']:,}"])
+        for key, name in PEERS.items():
+            peer = ours["peers"][key]
+            ratio = f"{peer['us_per_step'] / ours['us_per_step']:.1f}"
+            lines.append([n_h, name, peer["us_per_step"], ratio, f"{peer['model_bytes']:,}"])
+        lines.append([n_h, "qornn, sample by sample from Python (`session`)", ours["us_per_step_session"], "", ""])
+    columns = ["n_h", "network", "µs a step", "times ours", "bytes of the file"]
+    return f"{_table(columns, lines)}\n\nEngine: {found['engine']}; medians of {found['repeats']} repeats."
+
+
+def devices() -> str:
+    """Emulated microcontrollers, float and 8-bit readout."""
+    found = _record("bench-infer.json")
+    lines = []
+    for readout, key in (("float", "mcu"), ("8 bits", "mcu_int8_readout")):
+        for target, seen in found[key].items():
+            counts = [f"{seen[f'instructions_per_{what}']:,}" for what in ("step", "readout")]
+            memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
+            lines.append([target, readout, *counts, *memory, "yes" if seen["exact"] else "no"])
+    columns = ["target", "readout", "instructions a step", "a readout", "flash", "RAM", "stack", "bit-exact"]
+    return _table(columns, lines)
+
+
+def training() -> str:
+    """A training step against torch's own, and an epoch against the paper's."""
+    found = _record("bench-train.json")
+    lines = []
+    for name, seen in found["shapes"].items():
+        ratios = [f"{seen[f'step_vs_{peer}']:.1f}" for peer in ("nn_rnn", "autograd")]
+        minutes = [seen["epoch_minutes"], seen["paper_gpu_epoch_minutes"]]
+        lines.append([name, *ratios, f"{seen['memory_vs_autograd']:.2f}", *minutes])
+    against = ["step, against `nn.RNN`", "step, against autograd", "memory, against autograd"]
+    return _table(["shape", *against, f"minutes an epoch, {found['threads']} threads", "the paper's, on a GPU"], lines)
+
+
+def cells() -> str:
+    """The cells of the paper's tables that were trained, beside its figures."""
+    lines = []
+    for path in sorted((RESULTS / "cells").glob("*.json")):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        verdict = "" if cell["converged"] else ", NC"
+        integer = cell.get("integer") or {}
+        share = f"{100 * cell['fraction']:.3g} %, {cell['schedule']}"
+        figures = [_figure(cell.get(key)) for key in ("paper", "value")]
+        lines.append([cell["id"], cell["metric"], *figures, _figure(integer.get("value")), share])
+        lines[-1][3] += verdict
+    columns = ["cell", "metric", "paper", "measured", "12-bit integers", "of the paper's training"]
+    return _table(columns, lines)
+
+
+def programs() -> str:
+    """The zoo."""
+    lines = []
+    for name in zoo.names():
+        seen = zoo.record(name)
+        bits = f"{seen['bits']}, states {seen['activation_bits']}"
+        figures = [_figure(seen["value"]), _figure(seen["baseline"])]
+        lines.append([f"`zoo:{name}`", seen["task"], bits, seen["metric"], *figures, f"{seen['true_bytes']:,}"])
+    return _table(["name", "task", "bits", "metric", "value, in integers", "naive", "bytes"], lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "demo": demo,
+    "host": host,
+    "devices": devices,
+    "training": training,
+    "cells": cells,
+    "zoo": programs,
+}
+
+
+def _record(name: str) -> Any:
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def _range(row: dict[str, Any]) -> str:
+    return f"{row['sigma_min']:.3f} to {row['sigma_max']:.3f}" if "sigma_min" in row else "the same"
+
+
+def _figure(value: float | str | None) -> str:
+    return "–" if value is None else value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    rows = [columns, ["---"] * len(columns), *lines]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What is compared on a data set: QORNN, LSTM, logistic regression on features, and the nearest neighbour."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from data import Data
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
+
+from qornn import QORNNClassifier
+from qornn.baselines import BASELINES
+from qornn.errors import QornnError
+from qornn.estimators_input import window_of
+from qornn.estimators_network import Standard
+from qornn.estimators_training import held_out, train
+from qornn.tasks.arrays import Arrays, Sequences
+from qornn.verify import measure
+
+TARGET = "cortex-m4"
+MEASURED = ("flash_bytes", "ram_bytes", "stack_bytes", "instructions_per_step", "instructions_per_readout", "exact")
+LAGS = (1, 2, 4, 8, 16)
+BANDS = 8
+CHUNK = 256  # sequences at once
+FLOAT = 4  # bytes
+
+
+def qornn(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Accuracy in integers, as a device would have it, and beside it that of the same weights with float states."""
+    clf, seconds = fitted(data, settings, seed)
+    program = clf.to_program()
+    return {
+        "seed": seed,
+        "accuracy": percent(clf.predict(data.x_test, integer=True), data.y_test),
+        "float_accuracy": percent(clf.predict(data.x_test), data.y_test),
+        "epochs": clf.n_iter_,
+        "seconds": seconds,
+        "bytes": program.true_bytes,
+        "window": clf.window_,
+        **on_device(clf),
+    }
+
+
+def fitted(data: Data, settings: dict[str, Any], seed: int) -> tuple[QORNNClassifier, float]:
+    """A trained estimator, and the seconds it took."""
+    began = time.monotonic()
+    clf = QORNNClassifier(**settings, random_state=seed).fit(data.x_train, data.y_train)
+    return clf, round(time.monotonic() - began, 1)
+
+
+def on_device(clf: QORNNClassifier) -> dict[str, Any]:
+    """The exported C on an emulated Cortex-M4: sizes, and instructions (not cycles) of a step of the network."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(clf.export_c(Path(folder) / "c", name="net"), TARGET)
+    except QornnError as error:  # the extra [mcu] is not installed
+        return {**dict.fromkeys(MEASURED), "instructions_per_sample": None, "not_measured": str(error)}
+    return {
+        **{key: found[key] for key in MEASURED},
+        "instructions_per_sample": round(found["instructions_per_step"] / clf.window_),
+    }
+
+
+def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """One layer of torch.nn.LSTM in float32 and a linear readout of its last state, trained as QORNN is."""
+    estimator = QORNNClassifier(**settings)
+    s = estimator.get_params()
+    classes, y = np.unique(data.y_train, return_inverse=True)
+    sequences = Sequences(data.x_train, None)
+    window = window_of(s["window"], sequences)
+    standard = Standard.of(sequences).wide(window)
+    held = held_out(y, s["validation_fraction"], seed, stratify=True)
+    rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
+    x = _standardised(data.x_train, window, standard)
+    weight = s["class_weight"]
+    task = Arrays(
+        sequences={split: Sequences(x[r], None) for split, r in rows.items()},
+        targets={split: y[r].astype(np.int64) for split, r in rows.items()},
+        classes=len(classes),
+        class_weight=None if weight is None else compute_class_weight(weight, classes=classes, y=data.y_train),
+        noise=float(s["noise"]),
+    )
+    generator = torch.Generator().manual_seed(seed)
+    model = BASELINES["lstm"](task.n_i, s["n_hidden"], task.n_o, generator=generator)
+    began = time.monotonic()
+    same = {name: s[name] for name in ("lr", "max_epochs", "patience", "device", "verbose")}
+    history = train(model, task, batch_size=estimator._batch(len(rows["train"])), seed=seed, **same)
+    seconds = round(time.monotonic() - began, 1)
+    tested = torch.from_numpy(_standardised(data.x_test, window, standard))
+    with torch.no_grad():
+        answers = np.concatenate([model(part)[0].argmax(1).numpy() for part in tested.split(CHUNK)])
+    return {
+        "seed": seed,
+        "accuracy": percent(classes[answers], data.y_test),
+        "epochs": len(history),
+        "seconds": seconds,
+        "bytes": FLOAT * sum(p.numel() for p in model.parameters()),
+    }
+
+
+def logistic(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """scikit-learn's logistic regression on the features of each channel, standardised."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
+    model.fit(features(data.x_train), data.y_train)
+    linear = model[-1]
+    return {
+        "accuracy": percent(model.predict(features(data.x_test)), data.y_test),
+        "bytes": FLOAT * (linear.coef_.size + linear.intercept_.size),
+    }
+
+
+def features(x: np.ndarray) -> np.ndarray:
+    """Of each channel: mean, deviation, least, largest, root mean square, autocorrelations, log power in bands.
+
+    (N, T, C) -> (N, 18 C)
+    """
+    x = x.astype(np.float64)
+    mean, std = x.mean(1), x.std(1)
+    z = (x - mean[:, None]) / np.maximum(std, 1e-12)[:, None]
+    found = [mean, std, x.min(1), x.max(1), np.sqrt((x**2).mean(1))]
+    found += [(z[:, lag:] * z[:, :-lag]).mean(1) for lag in LAGS]
+    power = np.abs(np.fft.rfft(z, axis=1)[:, 1:]) ** 2 / x.shape[1]
+    found += [np.log(part.mean(1) + 1e-6) for part in np.array_split(power, BANDS, axis=1)]
+    return np.hstack(found)
+
+
+def nearest(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The class of the nearest training sequence, by the Euclidean distance of standardised samples."""
+    standard = Standard.of(Sequences(data.x_train, None))
+    train_x, test_x = (_standardised(x, 1, standard).reshape(len(x), -1) for x in (data.x_train, data.x_test))
+    model = KNeighborsClassifier(n_neighbors=1, algorithm="brute").fit(train_x, data.y_train)
+    return {
+        "accuracy": percent(model.predict(test_x), data.y_test),
+        "bytes": data.x_train.nbytes + len(data.y_train),  # samples as they come, and a byte a label
+    }
+
+
+METHODS = {"qornn": qornn, "lstm": lstm, "logistic": logistic, "nearest": nearest}
+SEEDED = ("qornn", "lstm")
+
+
+def percent(answers: np.ndarray, truth: np.ndarray) -> float:
+    """Accuracy."""
+    return round(100 * float(np.mean(answers == truth)), 4)
+
+
+def _standardised(x: np.ndarray, window: int, standard: Standard) -> np.ndarray:
+    return standard.apply(Sequences(x, None).windows(window)).x.astype(np.float32)

@@ -1,0 +1,201 @@
+"""Human activity sample by sample: raw int16 sensor values into generated C, every answer as in Python.
+
+    python examples/real/stream_har.py --data-dir DATA -o OUT [--program OUT/har.qornn] [--user 2 --reset 128]
+
+Trains the network of compare.py (or takes a program), exports C to OUT, compiles it there with stream_main.c, and feeds
+it whole recordings of a person the network has never seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from compare import SETTINGS
+from data import SAMPLES, Recording, har, har_recordings
+from methods import MEASURED, TARGET, fitted
+
+import qornn
+from qornn import QORNNClassifier
+from qornn.errors import QornnError, SettingsError
+from qornn.files import to_json
+from qornn.integer.program import IntegerProgram
+from qornn.verify import measure
+from qornn.verify.build import host_compiler
+from qornn.verify.folder import find
+
+NAME, CHANNELS = "har", 6  # as stream_main.c has them
+STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "alloca", "sbrk", "mmap"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data-dir", required=True, type=Path, help="holds har/hapt.npz, see docs/real-data.md")
+    parser.add_argument("-o", "--out", required=True, type=Path, help="the folder for the C")
+    parser.add_argument("--program", type=Path, help="a .qornn file of an earlier run, instead of training")
+    parser.add_argument("--user", type=int, default=2, help="whose recordings; a test user")
+    parser.add_argument("--reset", type=int, default=SAMPLES, help="samples of a sequence; 0: no end")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    try:
+        recordings = of_user(har_recordings(options.data_dir), options.user)
+        if options.program is None:
+            print("training", file=sys.stderr)
+            source, _ = fitted(har(options.data_dir), SETTINGS["har"], options.seed)
+        else:
+            source = qornn.load(options.program)
+        found = stream(source, recordings, options.out, reset=options.reset)
+    except QornnError as error:
+        sys.exit(f"error: {error}")
+    print(to_json(found, indent=1))
+    sys.exit(0 if found["differences"] == 0 and not found["allocators"] else 1)
+
+
+def of_user(recordings: list[Recording], user: int) -> list[Recording]:
+    """That person's."""
+    found = [r for r in recordings if r.user == user]
+    if not found:
+        users = ", ".join(map(str, sorted({r.user for r in recordings})))
+        raise SettingsError(f"user {user} is not in the test set; choose from {users}")
+    return found
+
+
+def stream(
+    source: QORNNClassifier | IntegerProgram, recordings: list[Recording], out: Path, *, reset: int
+) -> dict[str, Any]:
+    """Everything this example shows, as figures."""
+    program = source.to_program() if isinstance(source, QORNNClassifier) else source
+    check(program)
+    executable = build(program, out)
+    differences, asked, right, said = 0, 0, 0, {}
+    for recording in recordings:
+        in_c, said = run(executable, recording.x, reset)
+        in_python = by_session(program, recording.x, reset)
+        differences += int((in_c != in_python).sum())
+        if isinstance(source, QORNNClassifier):
+            differences += int((source.classes_[in_c] != by_estimator(source, recording.x, reset)).sum())
+        at, wanted = asked_at(program, recording, reset)
+        asked, right = asked + len(at), right + int((in_c[at] == wanted).sum())
+    external = external_symbols(out)
+    return {
+        "recordings": len(recordings),
+        "samples": sum(len(recording.x) for recording in recordings),
+        "differences": differences,
+        "window": program.n_i // CHANNELS,
+        "reset": reset,
+        "right_percent": round(100 * right / asked, 2) if asked else None,
+        "state_bytes": said["state_bytes"],  # sizeof, by the compiler of this machine
+        "window_bytes": said["window_bytes"],
+        "external_symbols": external,
+        "allocators": None if external is None else sorted(ALLOCATORS & set(external)),
+        TARGET: on_device(out),
+    }
+
+
+def check(program: IntegerProgram) -> None:
+    """The program must read raw samples of six channels."""
+    scale = program.provenance.get("input", {}).get("raw_scale", [1])
+    if program.n_i % CHANNELS or set(scale) != {1}:
+        raise SettingsError(
+            f"the program reads {program.n_i} numbers a step, in units of {max(scale):g}; this example streams raw "
+            f"int16 samples of {CHANNELS} channels: fit on such integers"
+        )
+
+
+def build(program: IntegerProgram, out: Path) -> Path:
+    """The exported folder with stream_main.c in it, compiled."""
+    qornn.export.c(program, out, name=NAME)
+    shutil.copy(Path(__file__).with_name("stream_main.c"), out)
+    executable = (out / "stream").absolute()
+    _call([*host_compiler(), *STRICT, *_sources(out), str(out / "stream_main.c"), "-o", str(executable)])
+    return executable
+
+
+def run(executable: Path, x: np.ndarray, reset: int) -> tuple[np.ndarray, dict[str, int]]:
+    """The class, 0.., after every sample, and the sizes that the compiled code states."""
+    lines = "\n".join(" ".join(map(str, sample)) for sample in x.tolist())
+    done = _call([str(executable), str(reset)], input=lines + "\n")
+    sizes = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", done.stderr)}
+    return np.array(done.stdout.split(), np.int64), sizes
+
+
+def by_session(program: IntegerProgram, x: np.ndarray, reset: int) -> np.ndarray:
+    """The same by the program in Python."""
+    session, window, found = program.session(), program.n_i // CHANNELS, []
+    for start, stop in _sequences(len(x), reset):
+        session.reset()
+        answer = int(program.readout.outputs(session.h[None])[0].argmax())
+        for t in range(start, stop):
+            if (t - start + 1) % window == 0:
+                answer = int(session.step(x[t - window + 1 : t + 1].reshape(-1)).argmax())
+            found.append(answer)
+    return np.array(found)
+
+
+def by_estimator(clf: QORNNClassifier, x: np.ndarray, reset: int) -> np.ndarray:
+    """The same by the estimator, in its own labels."""
+    live, found = clf.stream(integer=True), []
+    for start, stop in _sequences(len(x), reset):
+        live.reset()
+        found += [live.step(sample) for sample in x[start:stop]]
+    return np.array(found)
+
+
+def asked_at(program: IntegerProgram, recording: Recording, reset: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where an answer is due and known: a sequence's last sample, or without ends every window's; and the answers."""
+    every = reset or program.n_i // CHANNELS
+    ends = np.arange(every - 1, len(recording.x), every)
+    names = np.array([int(name) for name in program.provenance.get("classes", [])], np.int64)
+    at = ends[np.isin(recording.label[ends], names)]
+    return at, np.searchsorted(names, recording.label[at])
+
+
+def external_symbols(out: Path) -> list[str] | None:
+    """What the model and its runtime take from elsewhere, of their object files; None where there is no nm."""
+    if shutil.which("nm") is None:
+        return None
+    objects = [out / f"{Path(source).stem}.o" for source in _sources(out)]
+    for source, file in zip(_sources(out), objects, strict=True):
+        _call([*host_compiler(), *STRICT, "-c", source, "-o", str(file)])
+    symbols = {kind: _call(["nm", "-g", kind, *map(str, objects)]).stdout for kind in ("-u", "--defined-only")}
+    names = {kind: {line.split()[-1] for line in text.splitlines() if line.split()} for kind, text in symbols.items()}
+    for file in objects:
+        file.unlink()
+    here = {name for names in names.values() for name in names if name.endswith(":")}  # file names
+    return sorted(name.lstrip("_") for name in names["-u"] - names["--defined-only"] - here)
+
+
+def on_device(out: Path) -> dict[str, Any]:
+    """Steps replayed on an emulated Cortex-M4: the same bits, and what they take."""
+    try:
+        found = measure(out, TARGET)
+    except QornnError as error:  # the extra [mcu] is not installed
+        return {"not_measured": str(error)}
+    return {key: found[key] for key in MEASURED}
+
+
+def _sources(out: Path) -> list[str]:
+    return [str(path) for path in find(out).sources if path.name != "example_main.c"]
+
+
+def _sequences(length: int, reset: int) -> list[tuple[int, int]]:
+    step = reset or length
+    return [(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def _call(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, **options)
+    if done.returncode:
+        raise QornnError(f"`{' '.join(words[:3])} ...` ended with status {done.returncode}: {done.stderr[-1000:]}")
+    return done
+
+
+if __name__ == "__main__":
+    main()

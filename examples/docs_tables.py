@@ -1,4 +1,4 @@
-"""The measured tables of docs/, made from the records in results/ and in the zoo, and from nothing else.
+"""The measured tables of the README and of docs/, made from the records in results/ and in the zoo alone.
 
 python examples/docs_tables.py --record
 """
@@ -28,7 +28,9 @@ PEERS = {  # keys of results/bench-infer.json
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--record", action="store_true", help="renew the tables in docs/; else they are printed")
+    parser.add_argument(
+        "--record", action="store_true", help="renew the tables where they stand; else they are printed"
+    )
     options = parser.parse_args()
     for page in pages():
         text = page.read_text(encoding="utf-8")
@@ -40,7 +42,8 @@ def main() -> None:
 
 def pages() -> list[Path]:
     """The pages that hold such tables."""
-    return [p for p in sorted((ROOT / "docs").glob("*.md")) if BLOCK.search(p.read_text(encoding="utf-8"))]
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [p for p in found if BLOCK.search(p.read_text(encoding="utf-8"))]
 
 
 def with_tables(page: str) -> str:
@@ -121,6 +124,18 @@ def programs() -> str:
     return _table(["name", "task", "bits", "metric", "value, in integers", "naive", "bytes"], lines)
 
 
+def real() -> str:
+    """Real recordings, beside an LSTM of as many units."""
+    lines = []
+    for name, seen in _record("real.json").items():
+        ours, lstm, simple = (seen["methods"][key] for key in ("qornn", "lstm", "logistic"))
+        accuracy = [f"{m['accuracy']:.1f} %" for m in (ours, lstm, simple)]
+        sizes = [f"{m['bytes']:,}" for m in (ours, lstm)]
+        lines.append([name, f"{seen['samples']} × {seen['channels']}", *accuracy, *sizes])
+    networks = ["4-bit integers", "LSTM, float32", "logistic regression on features"]
+    return _table(["recordings", "samples × channels", *networks, "bytes", "bytes of the LSTM"], lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
@@ -128,6 +143,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "training": training,
     "cells": cells,
     "zoo": programs,
+    "real": real,
 }
 
 

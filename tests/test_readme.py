@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -20,29 +21,31 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("code", CODE, ids=range(len(CODE)))
-def test_python_blocks_run(code):
-    import torch
-
-    from qornn.maps import MAPS
-
-    before = dict(MAPS)
-    scope = {}
-    try:
-        exec(code, scope)
-        if "Cayley" in scope:
-            W = scope["Cayley"]()(torch.randn(5, 5, dtype=torch.float64))
-            assert torch.allclose(W.T @ W, torch.eye(5, dtype=torch.float64))
-    finally:
-        MAPS.clear()
-        MAPS.update(before)
+def test_python_blocks_run(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
 
 
+@pytest.fixture
+def recordings(tmp_path):
+    """Two kinds of sequences in the file that the README names."""
+    t = np.arange(20)
+    kinds = np.arange(80) % 2
+    x = np.sin(0.3 * (1 + kinds[:, None]) * t + np.arange(80)[:, None])
+    np.savez(tmp_path / "recordings.npz", x=x, y=kinds)
+
+
+@pytest.mark.usefixtures("recordings")
 def test_commands_run_in_order(qornn_command, tmp_path):
     assert len(COMMANDS) >= 5
     for words in COMMANDS:
         # Little training; and the command that reads the checkout's records is not run in the checkout here.
-        short = {"train": ["--steps", "3"], "report": ["--results", ROOT / "results"]}.get(words[1], [])
-        words = [str(tmp_path / w) if w.startswith("runs/") else w for w in words]
+        short = {
+            "train": ["--steps", "3"],
+            "fit": ["--epochs", "2", "--n-hidden", "8"],
+            "report": ["--results", ROOT / "results"],
+        }.get(words[1], [])
+        words = [str(tmp_path / w) if w.startswith(("runs/", "recordings")) else w for w in words]
         qornn_command(*words[1:], *short)
 
 

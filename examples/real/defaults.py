@@ -129,8 +129,8 @@ right on a fifth of the *training* set that was held out (HAR: people the networ
 
 The defaults are {listed}, one scale a row, gradients clipped to norm 1 and a warm-up of
 100 steps. Reading several samples a step matters most, and ReLU where modReLU does not learn at all. The other changes
-move single sets by a point or two, in both directions, and their means hardly: there the defaults are the careful choice,
-not the proven best, and `GridSearchCV` may find better for your data.
+move single sets by a point or two, in both directions, and their means hardly: there the defaults are the careful
+choice, not the proven best, and `GridSearchCV` may find better for your data.
 
 `python examples/real/defaults.py --data-dir DATA --record` makes this page.
 """

@@ -166,6 +166,18 @@ def test_noise_is_added_in_training_alone_and_drawn_anew():
     assert not task.batch("validation", 0, 4, seed=3).x.any()
 
 
+def test_numbers_of_numpy_are_numbers():
+    X, f = waves()
+    plain = small(max_epochs=2, bits=3, n_hidden=8).fit(X, labels(f))
+    drawn = small(max_epochs=np.int64(2), bits=np.int64(3), n_hidden=np.int64(8)).fit(X, labels(f))
+    assert (plain.predict_proba(X) == drawn.predict_proba(X)).all()
+
+
+def test_states_may_be_given_other_bits_after_training(digits, classifier):
+    other = pickle.loads(pickle.dumps(classifier)).set_params(activation_bits=8)
+    assert other.to_program().state.bits == other.to_program(digits[0]).state.bits == 8
+
+
 def test_bits_are_searched(digits):
     X, _, y, _ = digits
     search = GridSearchCV(small(max_epochs=2), {"bits": [3, 4]}, cv=2).fit(X[:200], y[:200])
@@ -207,6 +219,19 @@ def test_a_channel_far_from_zero_is_reported():
         clf.to_program()
 
 
+@pytest.mark.parametrize("value", [0.0, 1e-9, -101325.0])
+@pytest.mark.filterwarnings("error::UserWarning")  # nothing varies there: nothing is coarse
+def test_a_constant_channel_changes_no_answer(value):
+    X, f = waves(120)
+    wide = np.concatenate([X, np.full_like(X, value)], axis=2)
+    clf = small().fit(wide, labels(f))
+    assert np.mean(clf.predict(wide, integer=True) == clf.predict(wide)) > 0.97
+    raw = clf.to_raw(wide)
+    assert (raw[:, :, 1] == raw[0, 0, 1]).all()
+    part = clf.to_program().input
+    assert np.abs(part.alpha * part.integers(raw[0])[:, 1] / 2 ** (part.bits - 1)).max() < 1e-3  # as in training: 0
+
+
 def test_values_come_in_their_own_units():
     X, f = waves(150)
     y = 1000 + 50 * f
@@ -216,6 +241,51 @@ def test_values_come_in_their_own_units():
     assert model.to_program().run(model.to_raw(X)).mean() == pytest.approx(y.mean(), rel=0.01)
     stream = model.stream()
     assert [stream.step(sample) for sample in X[0]][-1] == pytest.approx(model.predict(X[:1])[0], rel=1e-9)  # float64
+
+
+def test_values_that_hardly_differ_are_reported():
+    X, f = waves()
+    model = QORNNRegressor(n_hidden=8, max_epochs=2, random_state=0).fit(X, f + 1e9)
+    with pytest.warns(UserWarning, match="subtract a constant from y"):
+        model.to_program()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int8, np.uint16, ">f8", object])
+def test_samples_may_be_of_any_type(kind):
+    X, f = waves()
+    X = (50 + 40 * X).astype(kind)
+    clf = small(max_epochs=3).fit(X, labels(f))
+    assert (clf.predict(X) == clf.predict(list(X))).all()
+    assert clf.predict(X, integer=True).shape == (60,)
+
+
+def test_tensors_are_arrays():
+    X, f = waves()
+    clf, by_tensor = (small(max_epochs=3).fit(x, labels(f)) for x in (X, torch.from_numpy(X)))
+    parts = [torch.from_numpy(series) for series in X]
+    assert (clf.predict_proba(X) == by_tensor.predict_proba(parts)).all()
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast"), [(True, False), (1, "fast"), ("slow", b"fast"), (2.5, "fast"), (("a", 1), ("a", 2))]
+)
+def test_labels_may_be_of_any_kind(slow, fast):
+    X, f = waves()
+    y = np.empty(len(f), object)
+    y[:] = [slow if value < 1.5 else fast for value in f]
+    clf = small(max_epochs=3).fit(X, y)
+    assert set(clf.classes_) == {slow, fast}
+    plain = small(max_epochs=3).fit(X, np.array([clf.classes_.tolist().index(label) for label in y]))
+    assert (clf.predict_proba(X) == plain.predict_proba(X)).all()
+    answers = clf.predict(X)
+    assert clf.score(X, y) == np.mean([answer == label for answer, label in zip(answers, y, strict=True)])
+
+
+def test_score_weighs_samples():
+    X, f = waves()
+    clf = small(max_epochs=3).fit(X, labels(f))
+    right = clf.predict(X) == labels(f)
+    assert clf.score(X, labels(f), sample_weight=np.where(right, 3.0, 0.0)) == 1
 
 
 def test_class_weight_moves_the_answers():
@@ -307,11 +377,14 @@ def broken(X, place, value):
         ([np.ones(3), np.ones(0)], "ab", "sequence 1 must be"),
         (np.array([[1e300, 1.0], [-1e300, 2.0]]), "ab", "rescale X"),
         (np.ones((4, 5)), "aba", "4 sequences but y has 3"),
+        (np.ones((4, 5)), ["a", None, "b", "b"], "y holds None at row 1"),
+        (np.ones((4, 5)), ["a", "b", np.nan, "b"], "y holds nan at row 2"),
+        (np.ones((4, 5, 2, 1)), "abab", r"\(4, 5, 2, 1\); give \(N, T\), \(N, T, C\)"),
     ],
 )
 def test_bad_data_is_refused_in_words(X, y, words):
     with pytest.raises(ValueError, match=words):
-        small().fit(X, np.array(list(y)))
+        small().fit(X, np.array(list(y), object if isinstance(y, list) else str))
 
 
 @pytest.mark.parametrize(
@@ -322,6 +395,8 @@ def test_bad_data_is_refused_in_words(X, y, words):
         ({"validation_fraction": 1.5}, "validation_fraction"),
         ({"max_epochs": 0}, "max_epochs"),
         ({"random_state": -1}, "random_state"),
+        ({"activation_bits": 40}, "activation_bits"),
+        ({"class_weight": {"slow": 0, "fast": 1}}, "class_weight of 'slow' is 0; weights are positive"),
     ],
 )
 def test_bad_settings_are_refused_in_fit(settings, words):
@@ -334,8 +409,9 @@ def test_a_fit_that_failed_is_not_fitted():
     clf = small()
     with pytest.raises(ValueError, match="one class only"):
         clf.fit(np.ones((4, 5)), np.zeros(4))
-    with pytest.raises(NotFittedError):
-        clf.predict(np.ones((4, 5)))
+    for ask in (clf.predict, clf.to_program, clf.to_raw):
+        with pytest.raises(NotFittedError):
+            ask(np.ones((4, 5)))
 
 
 def test_other_channels_are_refused_in_predict():

@@ -20,13 +20,20 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from qornn import export
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.estimators_input import check_long_enough, read, seed_of, targets, window_of
+from qornn.estimators_input import (
+    check_activation_bits,
+    check_long_enough,
+    classes_of,
+    read,
+    seed_of,
+    targets,
+    window_of,
+)
 from qornn.estimators_network import Network, Runner, Standard
 from qornn.estimators_training import held_out, train
 from qornn.integer.program import IntegerProgram
@@ -93,8 +100,8 @@ class _QORNN(BaseEstimator):
 
     def to_program(self, calibration: Any = None) -> IntegerProgram:
         """The network in integers, normalisation inside; lowered on X-like `calibration`, or on the training data."""
+        check_is_fitted(self)
         if calibration is None:
-            check_is_fitted(self)
             return self._program()
         return self._lower(self._network.look(self._read(calibration)))
 
@@ -121,7 +128,7 @@ class _QORNN(BaseEstimator):
 
     def _program(self) -> IntegerProgram:
         network = self._network
-        if network.program is None:
+        if network.program is None or network.program.state.bits != self.activation_bits:
             network.program = self._lower(network.seen)
         return network.program
 
@@ -161,7 +168,7 @@ class _QORNN(BaseEstimator):
             int(self.n_hidden),
             task.n_o,
             map=self.map,
-            bits=parse_bits(self.bits),
+            bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
             scale=SCALE,
             activation=self.activation,
             generator=torch.Generator().manual_seed(seed),
@@ -192,6 +199,7 @@ class _QORNN(BaseEstimator):
             check_count(name, getattr(self, name))
         if self.batch_size != "auto":
             check_count("batch_size", self.batch_size)
+        check_activation_bits(self.activation_bits)
         if not 0 <= self.noise < math.inf:
             raise SettingsError(f"noise must be a deviation of 0 or more, got {self.noise!r}")
         if not 0 <= self.validation_fraction < 1:
@@ -205,7 +213,7 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
     - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
-      orthogonal (bjorck, projunn, penalty, free), and relu, modrelu or identity.
+      orthogonal (bjorck, projunn, penalty, free), and relu, modrelu, identity or tanh.
     - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
       as many as leave 32 steps: fewer, wider steps train better and cost a device less.
     - `activation_bits`: of the states in the integer program.
@@ -264,16 +272,26 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
         """Train on sequences X with labels y."""
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences))
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = classes_of(y)
+        names = classes.tolist()
         if len(classes) < 2:
-            raise SettingsError(f"y holds one class only, {classes[0]!r}; a classifier needs at least two classes")
+            raise SettingsError(f"y holds one class only, {names[0]!r}; a classifier needs at least two classes")
         weight = None
         if self.class_weight is not None:
-            weight = compute_class_weight(self.class_weight, classes=classes, y=y)
+            known = (classes, y) if isinstance(self.class_weight, dict) else (np.arange(len(classes)), codes)
+            weight = compute_class_weight(self.class_weight, classes=known[0], y=known[1])
+            if not (weight > 0).all():
+                c = int(weight.argmin())
+                raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
         self.classes_ = classes
         self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""
+        answers = self.predict(X).tolist()
+        y = targets(self, y, len(answers)).tolist()
+        return float(np.average([a == b for a, b in zip(answers, y, strict=True)], weights=sample_weight))
 
     def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
         """The class of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""

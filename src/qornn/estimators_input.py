@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
 from qornn.errors import SettingsError
+from qornn.integer.parts import ACTIVATION_BITS
 from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import check_count
 
@@ -23,10 +25,12 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
     """
     if _is_list(X):
         sequences, table = _from_list(X), False
-    elif isinstance(X, np.ndarray) and X.ndim == 3:
-        sequences, table = Sequences(_numbers(X, "X"), None), False
-        if not X.size:
-            raise SettingsError(f"X of shape {X.shape} is empty; give at least one sequence of one step")
+    elif getattr(X, "ndim", 0) > 3:
+        raise SettingsError(f"X has shape {tuple(X.shape)}; give (N, T), (N, T, C), or a list of (T,) or (T, C)")
+    elif getattr(X, "ndim", 0) == 3:
+        sequences, table = Sequences(_numbers(np.asarray(X), "X"), None), False
+        if not sequences.x.size:
+            raise SettingsError(f"X of shape {sequences.x.shape} is empty; give at least one sequence of one step")
     else:
         table = fitting or estimator._table
         options = {"dtype": "numeric", "ensure_all_finite": False, "order": "C"}
@@ -88,6 +92,41 @@ def targets(estimator: Any, y: Any, n: int, *, numeric: bool = False) -> np.ndar
     return y
 
 
+def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in their order, and of each label the number of its class; kinds of labels may be mixed."""
+    if y.dtype == object:
+        labels = y.tolist()
+        missing = next((row for row, label in enumerate(labels) if label is None or label != label), None)
+        if missing is not None:
+            raise SettingsError(f"y holds {labels[missing]} at row {missing}, no label; label or drop that sequence")
+        if not all(isinstance(label, str | int | float) for label in labels) or len({*map(type, labels)}) > 1:
+            return _classes_of_objects(labels)
+        y = y if isinstance(labels[0], str) else np.array(labels)
+    if y.dtype.kind != "S":  # which scikit-learn refuses, though nothing is wrong with it here
+        check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
+
+
+def _classes_of_objects(labels: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted where they can be compared, else by type and text."""
+    found = set(labels)
+    try:
+        ordered = sorted(found)
+    except TypeError:
+        ordered = sorted(found, key=lambda label: (type(label).__name__, repr(label)))
+    classes = np.empty(len(ordered), object)
+    classes[:] = ordered
+    numbers = {label: number for number, label in enumerate(ordered)}
+    return classes, np.array([numbers[label] for label in labels])
+
+
+def check_activation_bits(bits: Any) -> None:
+    """Refused before the training, not after it."""
+    if isinstance(bits, bool) or bits not in ACTIVATION_BITS:
+        low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
+        raise SettingsError(f"activation_bits must be in {low}..{high}, got {bits!r}; 12 is the paper's")
+
+
 def seed_of(random_state: Any) -> int:
     """A seed below 2^32 from what scikit-learn calls random_state; None asks the system, not a global generator."""
     if random_state is None:
@@ -113,7 +152,7 @@ def _is_list(X: Any) -> bool:
         return False
     if len(X) == 0:
         raise SettingsError("X is empty (0 sequences); give at least one")
-    if all(isinstance(sequence, np.ndarray) and sequence.ndim > 0 for sequence in X):
+    if all(getattr(sequence, "ndim", 0) > 0 for sequence in X):
         return True
     if not all(isinstance(sequence, list | tuple | np.ndarray) for sequence in X):
         return False

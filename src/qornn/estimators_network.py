@@ -31,7 +31,7 @@ COARSE = 1 / 16  # of a channel's deviation: a raw unit above this loses what th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standard:
-    """x = (sample − mean)/std, channel by channel; a constant channel has std 1."""
+    """x = (sample − mean)/std, channel by channel; a constant channel has std 1, or its own size where that is more."""
 
     mean: np.ndarray  # (C,) float64
     std: np.ndarray  # (C,) float64
@@ -46,7 +46,8 @@ class Standard:
         if not (np.isfinite(mean).all() and np.isfinite(std).all()):
             raise SettingsError(f"samples as large as {np.abs(samples).max():.3g} overflow float64; rescale X first")
         varies = std > 1e-12 * np.maximum(np.abs(mean), 1e-290)  # round-off of a constant is no deviation
-        return cls(round_half_away(mean).astype(np.float64) if raw else mean, np.where(varies, std, 1.0), raw)
+        std = np.where(varies, std, np.maximum(np.abs(mean), 1.0))  # of its size: int16 then still holds it as mean
+        return cls(round_half_away(mean).astype(np.float64) if raw else mean, std, raw)
 
     def wide(self, window: int) -> Standard:
         """The same for steps of `window` samples."""
@@ -54,7 +55,7 @@ class Standard:
 
     def apply(self, sequences: Sequences) -> Sequences:
         """In float64; padding becomes whatever it becomes."""
-        return Sequences((sequences.x - self.mean) / self.std, sequences.lengths)
+        return Sequences(((sequences.x - self.mean) / self.std).astype(np.float64, copy=False), sequences.lengths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +103,12 @@ class Network:
         if seen is None:
             raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
         inputs, raw_scale = self._samples(seen)
+        if np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
+            warnings.warn(
+                f"values vary by {self.scale:.3g} about {self.shift:.3g}: answers of a device, in float32, are coarse; "
+                "subtract a constant from y before fit, and add it on the device",
+                stacklevel=5,
+            )
         model = copy.deepcopy(self.model)
         with torch.no_grad():  # a device answers in the units of the targets
             model.V.mul_(self.scale)
@@ -118,7 +125,8 @@ class Network:
     def _samples(self, seen: Seen) -> tuple[Samples, np.ndarray]:
         """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16."""
         mean, std = self.standard.mean, self.standard.std
-        needed = np.maximum(HEADROOM * seen.samples, 1e-30) / INT16[1]
+        # std never exceeds the samples it is of; it counts where a channel is 0 throughout.
+        needed = HEADROOM * np.maximum(seen.samples, std) / INT16[1]
         raw_scale = np.ones(len(mean)) if self.standard.raw else np.exp2(np.ceil(np.log2(needed)))
         coarse = np.flatnonzero((raw_scale > COARSE * std) & (raw_scale != 1))
         if len(coarse):

@@ -48,6 +48,12 @@ def test_a_table_of_labels(tmp_path):
     data = read(write(tmp_path, files))
     assert data.train.y.tolist() == [0.25, 1.5]
     assert [len(part) for part in data.train.for_estimator()] == [4, 3]
+    assert not data.notes
+
+
+def test_files_that_no_line_names_are_told(tmp_path):
+    files = {"p.npy": np.ones(3), "q.npy": np.zeros(4), "r.npy": np.ones(2), "labels.csv": "file,label\np,0.5\n"}
+    assert read(write(tmp_path, files)).notes == ("2 files have no line in labels.csv and are left out, q.npy first",)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +70,7 @@ def test_a_table_of_labels(tmp_path):
         ({"p.npy": np.ones(3), "labels.csv": "file,label\np\n"}, "'p' as line 2"),
         ({"p.npy": np.ones(3), "labels.csv": "file,label\nq,1\n"}, "names q in line 2, which is not in"),
         ({"p.npy": np.ones(3), "labels.csv": "file,label\n"}, "names no file"),
+        ({"p.npy": np.ones(3), "labels.csv": "file,label\np,1\np.npy,2\n"}, "names p.npy in line 3 once more"),
     ],
 )
 def test_bad_folders_are_refused_in_words(files, words, tmp_path):

@@ -86,6 +86,7 @@ def test_labels_may_be_text_or_bytes(tmp_path):
         ({"x": X, "y": np.array([0, 1, np.nan, 1])}, "nan as label at row 2"),
         ({"x": X, "y": Y * 1j}, "labels are numbers or text"),
         ({"x": np.array([[1], [1, 2]], object), "y": Y[:2]}, r"allow_pickle=False; .*with an array `lengths`"),
+        ({"x": X, "y": Y.astype(object)}, r"text labels as y\.astype\(str\)"),
         ({"x": X, "y": Y, "x_test": np.ones((2, 6, 3)), "y_test": Y[:2]}, "1 channels, test sequences 3"),
     ],
 )

@@ -1,10 +1,12 @@
 """End to end on small waves: train, choose, export, verify, write, and go on after an interruption."""
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,6 +204,15 @@ def test_a_folder_or_file_of_somebody_else_is_refused_before_training(source, tm
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     with pytest.raises(SettingsError, match="is a file"):
         fit(asked(source, tmp_path / "mine" / "thesis.tex"))
+    with pytest.raises(SettingsError, match=r"thesis\.tex is a file"):
+        fit(asked(source, tmp_path / "mine" / "thesis.tex" / "fit"))
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_training(source, tmp_path, monkeypatch, trained):
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)  # root may write anywhere
+    with pytest.raises(SettingsError, match="cannot be written"):
+        fit(asked(source, tmp_path / "a" / "b"))
+    assert trained[0] == []
 
 
 @pytest.fixture

@@ -68,6 +68,8 @@ def test_a_column_called_id_is_no_sample(tmp_path):
     data = read(table(tmp_path, "id,a,b,label\n7,1,2,x\n8,3,4,y\n"))
     assert series(data) == [[1, 2], [3, 4]]
     assert data.notes == ("column 1 ('id') is left out: it numbers the rows",)
+    assert read(table(tmp_path, "id,a,b\n7,1,2\n7,3,4\n"), label="id").train.y.tolist() == [7, 7]
+    assert read(table(tmp_path, "time,a,b\n7,1,2\n7,3,4\n"), label="time").train.y.tolist() == [7, 7]
 
 
 def test_labels_that_differ_only_as_text_stay_text(tmp_path):
@@ -102,9 +104,27 @@ def test_a_test_set_of_its_own_and_labels_of_one_kind(tmp_path):
     assert data.train.x.x.dtype == data.test.x.x.dtype == np.float64
 
 
+def test_labels_of_both_files_are_compared_as_they_are_written(tmp_path):
+    train, test = table(tmp_path, "1.5,01\n2,1\n"), table(tmp_path, "5.5,01\n7,01\n", "t.csv")
+    data = read(train, test=test)
+    assert data.train.y.tolist() == ["01", "1"]
+    assert data.test.y.tolist() == ["01", "01"]
+    train, test = table(tmp_path, "1.5,1.0\n2,x\n"), table(tmp_path, "5.5,1.0\n", "t.csv")
+    assert read(train, test=test).test.y.tolist() == ["1.0"]
+    train, test = table(tmp_path, "1.5,1\n2,2\n"), table(tmp_path, "5.5,1.5\n", "t.csv")
+    assert read(train, test=test).train.y.tolist() == [1.0, 2.0]
+
+
+def test_empty_lines_come_before_the_table(tmp_path):
+    assert series(read(table(tmp_path, "\n \n1.5;2;x\n3;4;y\n"))) == [[1.5, 2], [3, 4]]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
+        ("a;b;label\n1,5;2,5;x\n", {}, r"'1,5', .* at row 2, column 1 \('a'\), .*; numbers take a point, as in 1\.5"),
+        ("1,5;2,5;x\n3,5;4,5;y\n", {}, "'1,5', .* at row 1, column 1, .*; numbers take a point"),
+        ("1.5 2 x\n3 4 y\n", {}, "no columns but the label.* comma, semicolon or tab"),
         ("a,b,label\n1,,x\n,2,y\n", {}, r"a missing value at row 3, column 1 \('a'\), counted from 1"),
         ("1,2,x\n3,nan,y\n", {}, "a missing value at row 2, column 2, counted from 1"),
         ("1,2,x\n3,NA,y\n", {}, "a missing value at row 2, column 2"),
@@ -125,6 +145,8 @@ def test_a_test_set_of_its_own_and_labels_of_one_kind(tmp_path):
         ("id,a,label\n1,2,x\n", {"id": "id"}, "name the other with --time"),
         ("time,a,label\n1,2,x\n", {"time": "time"}, "name the other with --id"),
         ("id,time,label\n1,2,x\n", {}, "no columns but id, time and label"),
+        ("time,a,b,label\n0,1,2,x\n1,1,2,x\n", {}, r"a column 'time' but none called id.* --id"),
+        ("id,stamp,a,label\n1,0,2,x\n1,1,3,x\n", {}, r"id '1' at row 3, .* once more; .* --time"),
         ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot serve twice"),
         (LONG.replace("a,1,2,20", "a,1,2,"), {}, r"a missing value at row 5, column 4 \('ay'\)"),
         (LONG.replace("a,1,2,20", "a,2,2,20"), {}, "time 2 of id 'a' twice, at rows 5 and 6"),

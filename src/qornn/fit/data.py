@@ -52,6 +52,7 @@ class Dataset:
     test: Labelled | None = None
     channels: tuple[str, ...] = ()  # their names, where there are any
     notes: tuple[str, ...] = ()  # what a reader decided, for the user to see
+    texts: tuple[str, ...] | None = None  # the labels as they are written, where the file is text
 
     def channel(self, c: int) -> str:
         return f"channel {c}" if not self.channels else f"channel {c} ({self.channels[c]!r})"

@@ -23,7 +23,7 @@ def read_folder(path: Path) -> Dataset:
         arrays = {name: load_array(file) for name, file in files.items() if name in KNOWN}
         return from_arrays(arrays, where=str(path), names=list(files))
     if (path / LABELS).is_file():
-        return Dataset(train=_by_table(path))
+        return _by_table(path)
     if files:
         raise DataError(f"{path} holds {min(files)}.npy, whose label is unknown; layouts are {LAYOUTS}")
     if _classes(path / "train"):
@@ -51,7 +51,7 @@ def _by_folder(path: Path) -> Labelled:
     return _sequences([file for file, _ in files], np.array([label for _, label in files]))
 
 
-def _by_table(path: Path) -> Labelled:
+def _by_table(path: Path) -> Dataset:
     """labels.csv: a header `file,label`, then a line a sequence."""
     table = path / LABELS
     try:
@@ -61,7 +61,7 @@ def _by_table(path: Path) -> Labelled:
         raise DataError(f"{table} cannot be read: {error}; write it as UTF-8 text, file,label in each line") from error
     if not lines or [cell.strip().lower() for cell in lines[0]] != ["file", "label"]:
         raise DataError(f"{table} should begin with the line file,label; got {','.join(lines[0]) if lines else ''!r}")
-    files, labels = [], []
+    files: dict[Path, str] = {}
     for number, line in enumerate(lines[1:], 2):
         cells = [cell.strip() for cell in line]
         if len(cells) != 2 or not all(cells):
@@ -69,11 +69,16 @@ def _by_table(path: Path) -> Labelled:
         file = path / cells[0] if cells[0].endswith(".npy") else path / f"{cells[0]}.npy"
         if not file.is_file():
             raise DataError(f"{table} names {cells[0]} in line {number}, which is not in {path}; correct or drop it")
-        files.append(file)
-        labels.append(cells[1])
+        if file in files:
+            raise DataError(f"{table} names {cells[0]} in line {number} once more; a sequence has one label: drop one")
+        files[file] = cells[1]
     if not files:
         raise DataError(f"{table} names no file; give a line file,label for each sequence")
-    return _sequences(files, labels_of_text(labels))
+    labels = tuple(files.values())
+    train = _sequences([*files], labels_of_text(labels))
+    left = sorted({*_arrays(path)} - files.keys())
+    note = [f"{len(left)} files have no line in {LABELS} and are left out, {left[0].name} first"] if left else []
+    return Dataset(train=train, notes=tuple(note), texts=labels)
 
 
 def _sequences(files: Sequence[Path], labels: np.ndarray) -> Labelled:

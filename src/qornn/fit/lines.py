@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from qornn.errors import DataError, SettingsError
 
 DELIMITERS = ",;\t"
 MISSING = ("", "nan", "na", "n/a", "null", "none", "?", "-")
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 FEWEST = 3  # columns from which 0, 1, 2, … in the first line is taken as the header that pandas writes
 
 
@@ -84,19 +86,17 @@ class Table:
         if np.isfinite(value):
             return value
         kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is no finite number,"
-        raise DataError(
-            f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; fill or drop it"
-        )
+        way = "numbers take a point, as in 1.5" if DECIMAL_COMMA.fullmatch(cell) else "fill or drop it"
+        raise DataError(f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; {way}")
 
 
 def read_table(path: Path, known: Sequence[str]) -> Table:
     """The file's lines; `known` are names that make a first line the header."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
+            first = next((line for line in file if line.strip()), "")
             file.seek(0)
-            delimiter = max(DELIMITERS, key=first.count)
-            reader = csv.reader(file, delimiter=delimiter)
+            reader = csv.reader(file, delimiter=delimiter_of(first))
             lines = [Line(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
     except (OSError, csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as CSV: {error}; write it as UTF-8 text") from error
@@ -107,6 +107,13 @@ def read_table(path: Path, known: Sequence[str]) -> Table:
     if header is not None:
         _refuse_repeated(header, path)
     return Table(path, header, lines)
+
+
+def delimiter_of(line: str) -> str:
+    """What stands between the cells; commas of which each cell has one are decimal, and refused as such later."""
+    counts = {delimiter: line.count(delimiter) for delimiter in DELIMITERS}
+    other = max(DELIMITERS[1:], key=lambda delimiter: counts[delimiter])
+    return other if counts[other] and counts[","] <= counts[other] + 1 else ","
 
 
 def is_header(cells: Sequence[str], known: Sequence[str]) -> bool:
@@ -121,11 +128,11 @@ def is_header(cells: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    """Missing values count: a row of them is data to refuse, not a header."""
+    """Missing values and decimal commas count: a row of them is data to refuse, not a header."""
     try:
         float(cell)
     except ValueError:
-        return cell.lower() in MISSING
+        return cell.lower() in MISSING or DECIMAL_COMMA.fullmatch(cell) is not None
     return True
 
 

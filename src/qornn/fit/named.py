@@ -23,7 +23,10 @@ def read_npz(path: Path) -> Dataset:
             found = {name: file[name] for name in file.files if name in KNOWN}
             names = list(file.files)
     except UNREADABLE as error:
-        way = "; write it with numpy.savez, sequences of different lengths padded, with an array `lengths`"
+        way = (
+            "; write it with numpy.savez, text labels as y.astype(str), sequences of different lengths padded, with an "
+            "array `lengths`"
+        )
         raise DataError(f"{path} cannot be read as arrays: {error}{way}") from error
     return from_arrays(found, where=str(path), names=names)
 

@@ -15,6 +15,7 @@ from typing import Any
 from qornn import __version__, export
 from qornn.bits import check_bits
 from qornn.errors import QornnError, SettingsError, unknown
+from qornn.estimators_input import check_activation_bits
 from qornn.export import c_names
 from qornn.files import to_json, write_atomically
 from qornn.fit import place, width
@@ -22,7 +23,6 @@ from qornn.fit.reading import read
 from qornn.fit.report import write_report
 from qornn.fit.task import Problem, pose
 from qornn.fit.width import Width
-from qornn.integer.parts import ACTIVATION_BITS
 from qornn.integer.program import IntegerProgram
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count
@@ -67,10 +67,8 @@ class Fit:
                 check_count(key, self.estimator[key])
         if "map" in self.estimator and self.estimator["map"] not in MAPS:
             raise unknown("map", self.estimator["map"], MAPS)
-        activation_bits = self.estimator.get("activation_bits", 12)
-        if activation_bits not in ACTIVATION_BITS:
-            low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
-            raise SettingsError(f"activation_bits must be in {low}..{high}, got {activation_bits}; 12 is the paper's")
+        if "activation_bits" in self.estimator:
+            check_activation_bits(self.estimator["activation_bits"])
         if self.name is not None:
             c_names.check(self.name)
 

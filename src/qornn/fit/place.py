@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ MARKER = "made by qornn fit"
 def check(out: Path, facts: dict[str, Any] | None = None) -> None:
     """Refuse a place that holds something else, or a fit of other data or settings."""
     if not out.exists() and not out.is_symlink():
+        _check_parent(out)
         return
     if not out.is_dir():
         raise SettingsError(f"{out} is a file; -o names a folder: choose another place")
+    _check_writable(out, out)
     if not any(out.iterdir()):
         return
     held = _held(out)
@@ -32,6 +35,19 @@ def check(out: Path, facts: dict[str, Any] | None = None) -> None:
         raise SettingsError(
             f"{out} holds a fit of other settings or data ({told}); choose another folder, or delete it"
         )
+
+
+def _check_parent(out: Path) -> None:
+    """The nearest folder that is there must take new ones: an hour of training should not end in an error."""
+    nearest = next(path for path in out.absolute().parents if path.exists())
+    if not nearest.is_dir():
+        raise SettingsError(f"{nearest} is a file, and {out} would lie in it; choose another place")
+    _check_writable(nearest, out)
+
+
+def _check_writable(folder: Path, out: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SettingsError(f"{out} cannot be written: {folder} takes no new files; choose another place")
 
 
 def claim(out: Path, facts: dict[str, Any]) -> None:

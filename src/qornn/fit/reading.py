@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.data import Dataset, Labelled
+from qornn.fit.data import Dataset, Labelled, labels_of_text
 from qornn.fit.folder import read_folder
 from qornn.fit.named import read_npz
 from qornn.fit.table import read_csv
@@ -29,6 +29,10 @@ def read(
             what = "train and test sets of its own" if other.test is not None else f"the channels {other.channels}"
             raise DataError(f"--test {test} holds {what}; it should be as {path} is: the same columns, held-out rows")
         data = replace(data, test=other.train)
+        if data.texts is not None and other.texts is not None:  # "01" is 1 only if neither file has both
+            y = labels_of_text([*data.texts, *other.texts])
+            parts = Labelled(data.train.x, y[: len(data.texts)]), Labelled(other.train.x, y[len(data.texts) :])
+            data = replace(data, train=parts[0], test=parts[1])
     if data.test is None:
         return data
     channels = [part.x.x.shape[2] for part in (data.train, data.test)]

@@ -21,6 +21,7 @@ def read_csv(path: Path, *, label: str | None = None, id: str | None = None, tim
     table = read_table(path, [LABEL, ID, TIME, *(name for name in (label, id, time) if name is not None)])
     i, t = table.find(ID), table.find(TIME)
     if id is None and time is None and (i is None or t is None):
+        _refuse_half_long(table, label, i, t)
         return _wide(table, label)
     if table.header is None:
         raise SettingsError(f"--id and --time name columns, but {path} has no header; add one as its first line")
@@ -38,7 +39,10 @@ def _wide(table: Table, label: str | None) -> Dataset:
     notes += [f"{table.title(c)} is left out: it numbers the rows" for c in left_out]
     columns = [c for c in range(table.width) if c != at and c not in left_out]
     if not columns:
-        raise DataError(f"{table.path} has no columns but the label; one series a row needs its samples there")
+        raise DataError(
+            f"{table.path} has no columns but the label; one series a row needs its samples there, with a comma, "
+            "semicolon or tab between them"
+        )
     parts, labels = [], []
     for line in table.lines:
         cells = _filled(table, line, at)
@@ -53,7 +57,30 @@ def _wide(table: Table, label: str | None) -> Dataset:
         notes.append(
             f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are no samples"
         )
-    return Dataset(train=Labelled(as_counts(stack(parts)), labels_of_text(labels)), notes=tuple(notes))
+    train = Labelled(as_counts(stack(parts)), labels_of_text(labels))
+    return Dataset(train=train, notes=tuple(notes), texts=tuple(labels))
+
+
+def _refuse_half_long(table: Table, label: str | None, i: int | None, t: int | None) -> None:
+    """A long table with one name missing would pass for series a row, and be learned as nonsense."""
+    at = None if label is None else table.column(label, "--label")
+    if t is not None and t != at:
+        assert table.header is not None
+        raise DataError(
+            f"{table.path} has a column {table.header[t]!r} but none called id; the long format needs both: name it "
+            "with --id, or rename the other if each row is a series"
+        )
+    if i is None or i == at:
+        return
+    seen: set[str] = set()
+    for line in table.lines:
+        name = line.cells[i] if i < len(line.cells) else ""
+        if name in seen:
+            raise DataError(
+                f"{table.path} holds id {name!r} at row {line.number}, counted from 1, once more; if it is in the long "
+                "format, name its times with --time; if each row is a series, rename that column or leave it out"
+            )
+        seen.add(name)
 
 
 def _left_out(table: Table) -> list[int]:
@@ -119,9 +146,9 @@ def _long(table: Table, label: str | None, i: int, t: int) -> Dataset:
         _refuse_twice(table, name, group, t)
         labels.append(_one_label(table, name, [line for line, _ in group], at))
         parts.append(np.stack([table.floats(line, columns) for line, _ in group]))
-    y = labels_of_text(labels)
+    train = Labelled(as_counts(stack(parts)), labels_of_text(labels))
     names = tuple(table.header[c] for c in columns)
-    return Dataset(train=Labelled(as_counts(stack(parts)), y), channels=names, notes=tuple(notes))
+    return Dataset(train=train, channels=names, notes=tuple(notes), texts=tuple(labels))
 
 
 def _times(table: Table, t: int) -> list[float]:

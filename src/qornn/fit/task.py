@@ -77,7 +77,10 @@ def pose(data: Dataset, *, task: str, test_fraction: float | None, seed: int, ch
     elif test_fraction is not None:
         raise SettingsError("the data has a test set already; leave out --test-fraction")
     assert data.test is not None
-    notes += _test_labels(data.train.y, data.test.y) if kind == "classify" else _test_values(data.test.y)
+    if kind == "classify":
+        notes += _test_labels(data.train.y, data.test.y)
+    else:
+        _check_values(data.train.y, data.test.y)
     train = choice = data.train
     if choose:
         held = hold_out(data.train.y, CHOICE, seed, stream=12, by_class=kind == "classify")
@@ -164,10 +167,11 @@ def _test_labels(train: np.ndarray, test: np.ndarray) -> list[str]:
     ]
 
 
-def _test_values(y: np.ndarray) -> list[str]:
-    if (y == y[0]).all():
-        raise DataError(f"every test value is {y[0]}: R2 needs values that differ; give a larger or another test set")
-    return []
+def _check_values(train: np.ndarray, test: np.ndarray) -> None:
+    if (train == train[0]).all():
+        raise DataError(f"every training value is {train[0]}; nothing can be learned: is it the right column?")
+    if (test == test[0]).all():
+        raise DataError(f"every test value is {test[0]}: R2 needs values that differ; give another test set")
 
 
 def _some(labels: np.ndarray) -> str:

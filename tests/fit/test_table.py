@@ -202,3 +202,25 @@ def test_any_text_is_data_or_our_error(tmp_path_factory, text):
         return
     assert len(data.train) == len(data.train.x) > 0
     assert np.isfinite(data.train.x.x).all()
+
+
+def test_a_label_that_comes_first_as_in_ucr_files_is_found(tmp_path):
+    text = "1\t0.5\t0.25\t-0.5\n-1\t0.75\t0.1\t0.3\n1\t0.1\t0.2\t0.9\n"
+    data = read(table(tmp_path, text, "Gun_TRAIN.tsv"))
+    assert data.train.y.tolist() == [1, -1, 1]
+    assert series(data)[0] == [0.5, 0.25, -0.5]
+    assert "column 1, the first, is taken as the label" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,0.5,0\n2,0.25,1\n1,0.125,0\n",  # both ends could be labels: the last is, as ever
+        "0.5,0.25,0.1\n0.5,0.75,0.3\n0.25,0.1,0.2\n",  # neither could be classes
+        "1,0.5,0.1\n2,0.75,0.3\n3,0.1,0.2\n",  # the first only numbers the rows
+    ],
+)
+def test_otherwise_the_last_column_is_the_label(text, tmp_path):
+    data = read(table(tmp_path, text))
+    assert data.train.y.tolist() == [float(line.rpartition(",")[2]) for line in text.splitlines()]
+    assert "the last, is taken as the label" in data.notes[0]

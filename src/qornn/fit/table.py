@@ -110,7 +110,23 @@ def _label_column(table: Table, label: str | None, but: Sequence[int]) -> tuple[
     if found is not None:
         return found, []
     last = max((c for c in range(table.width) if c not in but), default=0)  # 0: refused for want of samples
+    if table.header is None and _names_classes(table, 0) and not _names_classes(table, last):  # as UCR's files are
+        reason = "whole numbers or names, which the last column does not hold"
+        return 0, [f"{table.title(0)}, the first, is taken as the label: {reason}; --label names another"]
     return last, [f"{table.title(last)}, the last, is taken as the label; --label names another"]
+
+
+def _names_classes(table: Table, column: int) -> bool:
+    """Whether the column holds text or whole numbers alone, of which some repeat."""
+    cells = [line.cells[column] for line in table.lines if column < len(line.cells)]
+    return len(set(cells)) < len(cells) and all(_whole_or_text(cell) for cell in cells)
+
+
+def _whole_or_text(cell: str) -> bool:
+    try:
+        return float(cell).is_integer()
+    except ValueError:
+        return bool(cell)
 
 
 def _label(table: Table, line: Line, at: int) -> str:

@@ -179,11 +179,7 @@ def _from_list(X: Any) -> Sequences:
                 f"sequence {row} has {part.shape[1]}"
             )
         parts.append(part)
-    lengths = np.array([len(part) for part in parts], np.int64)
-    x = np.zeros((len(parts), lengths.max(), parts[0].shape[1]), np.result_type(*{part.dtype for part in parts}))
-    for row, part in enumerate(parts):
-        x[row, : len(part)] = part
-    return Sequences(x, None if (lengths == lengths[0]).all() else lengths)
+    return Sequences.padded(parts)
 
 
 def _numbers(x: np.ndarray, what: str) -> np.ndarray:

@@ -70,15 +70,6 @@ class Dataset:
         return found.hexdigest()
 
 
-def stack(parts: Sequence[np.ndarray]) -> Sequences:
-    """Sequences (T_i, C) in one array, padded with zeros where their lengths differ."""
-    lengths = np.array([len(part) for part in parts], np.int64)
-    x = np.zeros((len(parts), int(lengths.max()), parts[0].shape[1]), np.result_type(*{p.dtype for p in parts}))
-    for row, part in enumerate(parts):
-        x[row, : len(part)] = part
-    return Sequences(x, None if (lengths == lengths[0]).all() else lengths)
-
-
 def as_counts(x: Sequences) -> Sequences:
     """Text has no types: whole numbers in int16 become integers, which a device then reads as they are."""
     if x.x.min() < INT16.min or x.x.max() > INT16.max or (x.x != np.rint(x.x)).any():

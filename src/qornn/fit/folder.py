@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError
-from qornn.fit.data import Dataset, Labelled, labels_of_text, load_array, stack
+from qornn.fit.data import Dataset, Labelled, labels_of_text, load_array
 from qornn.fit.named import KNOWN, from_arrays
+from qornn.tasks.arrays import Sequences
 
 LABELS = "labels.csv"
 LAYOUTS = "x.npy and y.npy, CLASS/*.npy, train/CLASS/*.npy with test/CLASS/*.npy, or *.npy with labels.csv"
@@ -102,4 +103,4 @@ def _sequences(files: Sequence[Path], labels: np.ndarray) -> Labelled:
                 "fill it, or leave the file out"
             )
         parts.append(part)
-    return Labelled(stack(parts), labels)
+    return Labelled(Sequences.padded(parts), labels)

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.data import Dataset, Labelled, as_counts, labels_of_text, stack
+from qornn.fit.data import Dataset, Labelled, as_counts, labels_of_text
 from qornn.fit.lines import MISSING, Line, Table, read_table
+from qornn.tasks.arrays import Sequences
 
 LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an option says otherwise
 
@@ -57,7 +58,7 @@ def _wide(table: Table, label: str | None) -> Dataset:
         notes.append(
             f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are no samples"
         )
-    train = Labelled(as_counts(stack(parts)), labels_of_text(labels))
+    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels))
     return Dataset(train=train, notes=tuple(notes), texts=tuple(labels))
 
 
@@ -162,7 +163,7 @@ def _long(table: Table, label: str | None, i: int, t: int) -> Dataset:
         _refuse_twice(table, name, group, t)
         labels.append(_one_label(table, name, [line for line, _ in group], at))
         parts.append(np.stack([table.floats(line, columns) for line, _ in group]))
-    train = Labelled(as_counts(stack(parts)), labels_of_text(labels))
+    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels))
     names = tuple(table.header[c] for c in columns)
     return Dataset(train=train, channels=names, notes=tuple(notes), texts=tuple(labels))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,16 @@ class Sequences:
 
     x: np.ndarray  # (N, T, C)
     lengths: np.ndarray | None  # (N,) int64 true lengths; None: all of length T
+
+    @classmethod
+    def padded(cls, parts: Iterable[np.ndarray]) -> Sequences:
+        """Sequences (T_i, C) in one array, zeros after the end of the shorter."""
+        parts = list(parts)
+        lengths = np.array([len(part) for part in parts], np.int64)
+        x = np.zeros((len(parts), int(lengths.max()), parts[0].shape[1]), np.result_type(*{p.dtype for p in parts}))
+        for row, part in enumerate(parts):
+            x[row, : len(part)] = part
+        return cls(x, None if (lengths == lengths[0]).all() else lengths)
 
     def __len__(self) -> int:
         return len(self.x)

@@ -98,16 +98,34 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
 
 @needs_gcc
 def test_the_stated_state_is_the_real_one(tmp_path):
-    for n_i, n_h in ((1, 7), (3, 13), (2, 32)):
-        program = make(n_i=n_i, n_h=n_h)
+    for n_i, n_h, k_U in ((1, 7, 5), (3, 13, 5), (2, 32, 5), (9, 7, 4), (17, 13, 7), (17, 13, 8)):
+        program = make(n_i=n_i, n_h=n_h, k_U=k_U)
         for layout in ("packed", "bytes"):
-            folder = export.c(program, tmp_path / f"{n_i}{layout}", name="net", layout=layout)
+            folder = export.c(program, tmp_path / f"{n_i}{k_U}{layout}", name="net", layout=layout)
             main = tmp_path / "main.c"
             main.write_text(
                 '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
             )
             said = compile_and_run(tmp_path, [main], f"-I{folder}")
             assert int(said) == state_bytes(program, layout)
+
+
+@pytest.mark.parametrize(
+    ("layout", "parts", "U", "x"),
+    [
+        ("packed", {"n_i": 3, "k_U": 4}, 3 * 13 / 2 + 1.5, 3),  # a stream, and a byte to spare
+        ("packed", {"n_i": 17, "k_U": 7}, 13 * 4 * (3 + 2 + 1), 32),  # planes of 4, 2 and 1 bits in whole words
+        ("packed", {"n_i": 48, "k_U": 4}, 13 * 4 * 6, 48),
+        ("packed", {"n_i": 48, "k_U": 4, "codes": True}, 48 * 13 / 2 + 1, None),
+        ("bytes", {"n_i": 3}, 3 * 13, 3),
+        ("bytes", {"n_i": 17}, 13 * 20, 20),
+    ],
+)
+def test_the_memory_table_counts_U_as_it_lies(tmp_path, layout, parts, U, x):
+    text = (export.c(make(**parts), tmp_path / "out", name="net", layout=layout) / "net.h").read_text()
+    assert float(re.search(r"flash: U +(\d+)", text)[1]) == U
+    room = re.search(r"int16_t x\[(\w+)\];", text)
+    assert (room and room[1].replace("net_N_I", str(parts["n_i"]))) == (x and str(x))
 
 
 @needs_gcc
@@ -119,6 +137,7 @@ def test_no_compiler_has_anything_to_say(tmp_path, layout):
             {"form": "thresholds", "codes": True, "integer": True, "k": 8},
             {"form": "table", "activation": "modrelu", "k_a": 6, "k": 3},
             {"form": "per-row+I", "activation": "modrelu", "k": 7, "n_o": 1},
+            {"normalised": True, "n_i": 21, "k_U": 7},
         )
     ):
         folder = export.c(make(**parts), tmp_path / str(i), name="net", layout=layout)
@@ -225,6 +244,9 @@ int main(void) {
         ("bytes", {"form": "table", "activation": "modrelu", "k_a": 6, "n_h": 3, "k": 8}),
         ("bytes", {"form": "per-row+I", "activation": "identity", "codes": True, "n_i": 50, "n_h": 9}),
         ("packed", {"form": "per-row~", "activation": "modrelu"}),
+        ("packed", {"n_i": 17, "k_U": 7, "n_h": 13, "normalised": True}),
+        ("packed", {"form": "multiplier", "n_i": 9, "k_U": 4, "n_h": 3, "k": 5, "integer": True}),
+        ("bytes", {"n_i": 17, "n_h": 3}),
         ("packed", {"form": "multiplier", "codes": True, "n_i": 3, "n_h": 2, "k": 2, "integer": True}),
     ],
 )

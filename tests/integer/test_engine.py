@@ -21,12 +21,13 @@ from qornn.integer.requant import make_multiplier, make_per_row, make_table, mak
 from qornn.integer.simulate import SaturationWarning, simulate
 
 SIZES = (1, 2, 3, 5, 17, 64, 65, 170)
+WIDTHS = (1, 2, 3, 4, 5, 8, 17, 48)  # n_i
 REQUANTS = ("multiplier", "thresholds", "table", "per-row")
 native = pytest.mark.skipif(engine.library() is None, reason="installed without the native integer engine")
 
 
 def build(
-    seed=0, *, n_h=17, n_i=2, n_o=3, bits=4, bits_U=None, activation_bits=12, codes=False, plain=True,
+    seed=0, *, n_h=17, n_i=2, n_o=3, bits=4, bits_U=None, activation_bits=12, codes=False, plain=True, bits_x=9,
     requant="per-row", activation="relu", identity=False, readout="float", relu=False, steps="last",
 ):  # fmt: skip
     """A random program whose states neither die nor all saturate."""
@@ -40,7 +41,8 @@ def build(
         inputs = Codes(size=n_i)
     elif plain:
         zero = np.zeros(n_i, np.int32)
-        inputs = Samples(bits=9, alpha=1.0, low=-256, high=255, offset=zero, multiplier=zero + 1, shift=zero)
+        top = 2 ** (bits_x - 1)
+        inputs = Samples(bits=bits_x, alpha=1.0, low=-top, high=top - 1, offset=zero, multiplier=zero + 1, shift=zero)
     else:
         inputs = Samples(
             bits=9, alpha=1.0, low=-(2**15), high=2**15 - 1, offset=rng.integers(-9000, 9000, n_i),
@@ -136,9 +138,35 @@ def test_every_state_width(activation_bits):
 
 @native
 @pytest.mark.parametrize("bits_U", range(2, 9))
-@pytest.mark.parametrize("kind", [{"codes": True}, {"plain": False}, {"plain": True}])
-def test_every_input(kind, bits_U):
-    assert_equal(build(bits_U, n_i=5, n_h=19, bits_U=bits_U, **kind))
+@pytest.mark.parametrize("kind", [{"codes": True}, {"plain": False}, {"plain": True}, {"bits_x": 16}])
+@pytest.mark.parametrize("n_i", WIDTHS)
+def test_every_input(n_i, kind, bits_U):
+    assert_equal(build(bits_U, n_i=n_i, n_h=19, bits_U=bits_U, **kind))
+
+
+@native
+@pytest.mark.parametrize("in_rows", [False, True])
+@pytest.mark.parametrize("n_h", [1, 3, 13, 66])
+def test_the_order_of_U_changes_nothing(n_h, in_rows, monkeypatch):
+    """Rows for few inputs and columns for many too, whatever pays."""
+    monkeypatch.setattr(layout, "in_rows", lambda n_i, bits: in_rows)
+    for n_i in WIDTHS:
+        for bits_U in (2, 4, 7, 8):
+            program = build(n_i, n_h=n_h, n_i=n_i, bits_U=bits_U, bits_x=16)
+            x = data(program)
+            for kernel in engine.available(program, "packed"):
+                got = engine.states(program, x, layout="packed", kernel=kernel)
+                np.testing.assert_array_equal(got, simulate(program, x)[0], err_msg=f"{n_i} {bits_U} {kernel}")
+
+
+def test_U_lies_in_rows_where_that_pays():
+    """From half a group on, where a row takes at most twice its bits."""
+    for bits in range(2, 9):
+        rows = [n_i for n_i in range(1, 99) if layout.in_rows(n_i, bits)]
+        assert rows == list(range(layout.LEAST_INPUTS[bits], 99))
+        assert all(32 * layout.row_words(n_i, bits) <= 2 * n_i * bits for n_i in rows)
+    assert layout.U_in_rows(build(n_i=48), "packed")
+    assert not layout.U_in_rows(build(n_i=48, codes=True), "packed")
 
 
 @native
@@ -156,7 +184,7 @@ def test_readouts_and_lengths(readout, relu, steps):
 @given(
     seed=st.integers(0, 2**32),
     n_h=st.integers(1, 70),
-    n_i=st.integers(1, 4),
+    n_i=st.integers(1, 50),
     bits=st.integers(2, 8),
     bits_U=st.integers(2, 8),
     activation_bits=st.integers(4, 12),

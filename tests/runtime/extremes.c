@@ -30,8 +30,8 @@ static void *room(size_t bytes) {
 
 static void check(int holds, const char *what, const qornn_program *p) {
     if (!holds) {
-        printf("%s: n_h=%u bits_W=%u bits_U=%u requant=%u activation=%u input=%u\n", what, (unsigned)p->n_h,
-               (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant, (unsigned)p->activation,
+        printf("%s: n_i=%u n_h=%u bits_W=%u bits_U=%u requant=%u activation=%u input=%u\n", what, (unsigned)p->n_i,
+               (unsigned)p->n_h, (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant, (unsigned)p->activation,
                (unsigned)p->input);
         exit(1);
     }
@@ -51,12 +51,15 @@ static void put(uint32_t *row, size_t n_h, unsigned k, size_t j, int w) {
 
 static void one_program(void) {
     static const int16_t ends[6] = {INT16_MIN, INT16_MAX, 0, -1, 255, -256};
-    const uint32_t n_h = (uint32_t)between(1, 40), n_i = (uint32_t)between(1, 4), n_o = 2;
+    const uint32_t n_h = (uint32_t)between(1, 40), n_i = (uint32_t)between(1, between(0, 1) ? 4 : 50), n_o = 2;
     const unsigned k = (unsigned)between(2, 8), k_U = (unsigned)between(2, 8);
     const size_t units_b = QORNN_UNITS(n_h, QORNN_GROUP_BYTES), units_p = QORNN_UNITS(n_h, QORNN_GROUP_PACKED(k));
-    const size_t words = qornn_row_words(n_h, k);
+    const size_t words = qornn_row_words(n_h, k), words_U = qornn_row_words(n_i, k_U);
+    const size_t inputs_b = QORNN_UNITS(n_i, QORNN_GROUP_BYTES), inputs_p = QORNN_UNITS(n_i, QORNN_GROUP_PACKED(k_U));
+    const int rows_b = between(0, 1), rows_p = between(0, 1); /* U row by row */
     int8_t *W = (int8_t *)room(n_h * units_b), *U = (int8_t *)room(n_h * n_i), *V = (int8_t *)room(n_o * n_h);
-    uint32_t *planes = (uint32_t *)room(n_h * words * 4);
+    uint32_t *planes = (uint32_t *)room(n_h * words * 4), *planes_U = (uint32_t *)room(n_h * words_U * 4);
+    int8_t *rows_U = (int8_t *)room(n_h * inputs_b);
     uint8_t *stream = (uint8_t *)room((n_h * n_i * k_U + 7) / 8 + 1), *shifts = (uint8_t *)room(n_h);
     int32_t *M = (int32_t *)room(4 * n_h), *bias = (int32_t *)room(4 * n_h), *thresholds = (int32_t *)room(4 * 2047);
     int64_t *bias_wide = (int64_t *)room(8 * n_h);
@@ -79,7 +82,8 @@ static void one_program(void) {
     for (size_t c = 0; c < n_i; c++) {
         for (size_t j = 0; j < n_h; j++) {
             const int u = between(-(1 << (k_U - 1)), (1 << (k_U - 1)) - 1);
-            U[c * n_h + j] = (int8_t)u;
+            U[c * n_h + j] = rows_U[j * inputs_b + c] = (int8_t)u;
+            put(planes_U + j * words_U, n_i, k_U, c, u);
             for (size_t b = 0; b < k_U; b++) {
                 const size_t bit = (c * n_h + j) * k_U + b;
                 stream[bit / 8] = (uint8_t)(stream[bit / 8] | (((u + (1 << (k_U - 1))) >> b) & 1) << bit % 8);
@@ -101,14 +105,27 @@ static void one_program(void) {
     p.plain = (uint8_t)between(0, 1), p.low = -256, p.high = 255;
     p.readout = QORNN_INT, p.readout_relu = (uint8_t)between(0, 1), p.V_int = V, p.b_o_int = b_o;
     p.x_offset = offset, p.x_multiplier = multiplier, p.x_shift = x_shift;
-    p.W_bytes = W, p.W_planes = planes, p.U_bytes = U, p.U_packed = stream, p.row_bytes = (uint32_t)units_b;
+    p.W_bytes = W, p.W_planes = planes, p.row_bytes = (uint32_t)units_b;
+    if (p.input == QORNN_SAMPLES && rows_b) {
+        p.U_rows = rows_U;
+    } else {
+        p.U_bytes = U;
+    }
+    if (p.input == QORNN_SAMPLES && rows_p) {
+        p.U_planes = planes_U;
+    } else {
+        p.U_packed = stream;
+    }
     p.bias = bias, p.bias_wide = bias_wide, p.multiplier = 1u << 27, p.shift = 31;
     p.thresholds = thresholds, p.table = table, p.table_size = 100;
     p.M_W = M, p.M_U = M, p.M_I = between(0, 1) ? M : NULL, p.row_shift = shifts;
     qornn_program q = p;
     q.layout = QORNN_PACKED;
 
-    int16_t *hb[2], *hp[2], *x = (int16_t *)room(2 * n_i), *raw = (int16_t *)room(2 * n_i);
+    int16_t *hb[2], *hp[2], *raw = (int16_t *)room(2 * n_i);
+    int16_t *xb = (int16_t *)room(2 * (rows_b ? inputs_b : n_i)), *xp = (int16_t *)room(2 * (rows_p ? inputs_p : n_i));
+    memset(xb, 1, 2 * (rows_b ? inputs_b : n_i)); /* a step owes nothing to what was there */
+    memset(xp, 1, 2 * (rows_p ? inputs_p : n_i));
     for (int i = 0; i < 2; i++) {
         hb[i] = (int16_t *)room(2 * units_b);
         hp[i] = (int16_t *)room(2 * units_p);
@@ -125,8 +142,8 @@ static void one_program(void) {
             for (size_t c = 0; c < n_i; c++) {
                 raw[c] = between(0, 1) ? ends[draw() % 6] : (int16_t)between(INT16_MIN, INT16_MAX);
             }
-            qornn_step(&p, raw, x, hb[now], hb[then]);
-            qornn_step(&q, raw, x, hp[now], hp[then]);
+            qornn_step(&p, raw, xb, hb[now], hb[then]);
+            qornn_step(&q, raw, xp, hp[now], hp[then]);
         }
         check(!memcmp(hb[then], hp[then], 2 * n_h), "the layouts differ", &p);
         for (size_t j = 0; j < units_p; j++) {
@@ -138,7 +155,8 @@ static void one_program(void) {
         check(!memcmp(y[0], y[1], sizeof y[0]), "the outputs differ", &p);
     }
     void *all[] = {W,      U,          V,       planes, stream, shifts, M,     bias,  thresholds, bias_wide, table,
-                   offset, multiplier, x_shift, b_o,    hb[0],  hb[1],  hp[0], hp[1], x,          raw};
+                   offset, multiplier, x_shift, b_o,    hb[0],  hb[1],  hp[0], hp[1], xb,         xp,        raw,
+                   rows_U, planes_U};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]);
     }

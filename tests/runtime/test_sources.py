@@ -85,7 +85,8 @@ def test_a_constant_program_links_only_what_it_uses(tmp_path):
         static const int32_t b_o[2] = {1, 2};
         static const qornn_program program = {
             1, 8, 2, 4, 4, 12, 9, QORNN_PACKED, QORNN_SAMPLES, QORNN_RELU, QORNN_PER_ROW, QORNN_INT, QORNN_LAST,
-            1, -256, 255, 0, 0, 0, 0, W, 0, U, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, M, M, 0, shift, 0, 0, 0, 0, 0, V, b_o};
+            1, -256, 255, 0, 0, 0, 0, W, 0, 0, U, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, M, M, 0, shift, 0, 0, 0, 0, 0,
+            V, b_o};
         static int16_t h[2][8], x[1];
         static int32_t y[2];
         int start(const int16_t *raw) {

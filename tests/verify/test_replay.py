@@ -24,6 +24,11 @@ CASES = [
     {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
     {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
 ]
+# Samples of all 16 bits (k_i = k + k_a - k_U - e), few of them and many: U column by column and row by row.
+WIDE = [
+    {"n_i": n_i, "k_U": k_U, "n_h": n_h, "e": 4 + 9 - k_U - 16}
+    for n_i, k_U, n_h in ((4, 4, 17), (8, 2, 19), (8, 6, 13), (17, 5, 14), (17, 8, 33), (48, 4, 21), (48, 7, 13))
+]
 
 
 @pytest.fixture
@@ -52,6 +57,24 @@ def test_exact_on_emulated_devices(exported, target, case, layout):
     result = verify(exported(layout, **CASES[case]), target)
     assert result.exact
     assert result.steps == 2 * 20 + 32
+
+
+@pytest.mark.parametrize("target", ["host", *DEVICES])
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: f"{case['n_i']}x{case['k_U']}")
+def test_exact_with_few_inputs_and_many(exported, target, case):
+    if target != "host":
+        pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+        pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    assert verify(exported(steps=4, **case), target).exact
+    if target in ("host", "cortex-m4") and case["n_i"] == 17:
+        assert verify(exported("bytes", steps=4, **case), target).exact
+
+
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("case", [WIDE[n] for n in (1, 3, 5)], ids=lambda case: f"{case['n_i']}x{case['k_U']}")
+def test_helium_is_exact_with_many_inputs(exported, case):
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    assert verify(exported(steps=4, **case), "cortex-m55").exact
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")

@@ -62,14 +62,21 @@ def c(
 
 def state_bytes(program: IntegerProgram, layout: Layout) -> int:
     """sizeof(NAME_state): which buffer is the state, the two buffers, and room for the inputs of a step."""
-    inputs = 0 if isinstance(program.input, Codes) else 2 * program.n_i
-    size = 4 + 2 * 2 * _units(program, layout) + inputs
+    size = 4 + 2 * 2 * _units(program, layout) + 2 * _inputs(program, layout)
     return -(-size // 4) * 4
 
 
 def _units(program: IntegerProgram, layout: Layout) -> int:
-    group = layouts.group(program.W.bits if layout == "packed" else None)
-    return -(-program.n_h // group) * group
+    return layouts.units(program.n_h, program.W.bits if layout == "packed" else None)
+
+
+def _inputs(program: IntegerProgram, layout: Layout) -> int:
+    """Room for x_i, as qornn_inputs says."""
+    if isinstance(program.input, Codes):
+        return 0
+    if not layouts.U_in_rows(program, layout):
+        return program.n_i
+    return layouts.units(program.n_i, program.U.bits if layout == "packed" else None)
 
 
 def _words(
@@ -91,7 +98,7 @@ def _words(
         "n_o": program.n_o,
         "bits_h": program.state.bits,
         "units": _units(program, layout),
-        "group": f"QORNN_GROUP_PACKED({program.W.bits}u)" if layout == "packed" else "QORNN_GROUP_BYTES",
+        "group": _group(program.W.bits, layout),
         "data_bytes": found.nbytes,
         "ram_bytes": state_bytes(program, layout) + 4 * program.n_o,
         "checksum": checksum,
@@ -106,13 +113,13 @@ def _words(
         "seed": c_vectors.SEED,
         "inputs_per_step": vectors.inputs.shape[1],
         "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
-        **_input_words(program, name),
+        **_input_words(program, name, layout),
         **_output_words(program, name),
     }
 
 
-def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
-    words = {"quantize_h": "", "quantize_c": "", "x_field": ""}
+def _input_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, str]:
+    words = {"quantize_h": "", "quantize_c": "", "x_field": "", "x_room": ""}
     if isinstance(program.input, Codes):
         call = f"qornn_step_code(&{name}_program, code, s->h[now], s->h[now ^ 1u])"
         comment = f"/* One step; a code outside 0..{program.n_i - 1} changes nothing and returns 1, otherwise 0. */"
@@ -130,13 +137,29 @@ def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
         facts = {"name": name, "gain": gain, "offset": offset, "low": low, "high": high}
         words |= {"quantize_h": c_folder.fill("quantize.h", facts), "quantize_c": c_folder.fill("quantize.c", facts)}
     return words | {
-        "x_field": f"    int16_t x[{name}_N_I];\n",
+        **_x_words(program, name, layout),
         "parameter": "const int16_t *x",
         "argument": "x",
         "example_argument": "x",
         "call": f"qornn_step(&{name}_program, x, s->x, s->h[now], s->h[now ^ 1u])",
         "step_comment": f"/* One step of {name}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
     }
+
+
+def _x_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, str]:
+    """The field of x_i in the state, and with U row by row the check that it is as long as the kernels read."""
+    room = _inputs(program, layout)
+    if not layouts.U_in_rows(program, layout):
+        return {"x_field": f"    int16_t x[{name}_N_I];\n"}
+    length = f"QORNN_UNITS({program.n_i}u, {_group(program.U.bits, layout)})"
+    return {
+        "x_field": f"    int16_t x[{room}]; /* {name}_N_I, and zeros up to whole words of weights */\n",
+        "x_room": f"typedef char {name}_x_has_room[{room} == {length} ? 1 : -1];\n",
+    }
+
+
+def _group(bits: int, layout: Layout) -> str:
+    return f"QORNN_GROUP_PACKED({bits}u)" if layout == "packed" else "QORNN_GROUP_BYTES"
 
 
 def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
@@ -177,7 +200,7 @@ def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[s
     def of(*fields: str) -> int:
         return sum(found.arrays[field].nbytes for field in fields if field in found.arrays)
 
-    W, U = of("W_planes", "W_bytes"), of("U_packed", "U_bytes")
+    W, U = of("W_planes", "W_bytes"), of("U_planes", "U_packed", "U_rows", "U_bytes")
     readout = of("V", "b_o", "V_int", "b_o_int")
     state, outputs = state_bytes(program, layout), 4 * program.n_o
     return {

@@ -50,12 +50,13 @@ class Constants:
 # The fields of qornn_program in their order: C++ knows no designated initializers. A test holds it against qornn.h.
 _FIELDS: Final = """
     n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
-    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed row_bytes bias bias_wide shift_W shift_U shift
-    multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale V_int b_o_int"""
+    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes row_bytes bias bias_wide
+    shift_W shift_U shift multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale
+    V_int b_o_int"""
 FIELDS: Final = tuple(_FIELDS.split())
 _POINTERS: Final = """
-    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_packed bias bias_wide thresholds table M_W M_U M_I
-    row_shift V b_o V_int b_o_int"""
+    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes bias bias_wide thresholds table
+    M_W M_U M_I row_shift V b_o V_int b_o_int"""
 POINTERS: Final = frozenset(_POINTERS.split())
 
 
@@ -80,14 +81,23 @@ def constants(program: IntegerProgram, layout: Layout) -> Constants:
     }
     if packed:
         arrays["W_planes"] = layouts.pack_rows(program.W.integers, program.W.bits)
-        arrays["U_packed"] = layouts.pack_columns(program.U.integers, program.U.bits)
     else:
         arrays["W_bytes"] = layouts.pad_rows(program.W.integers)
-        arrays["U_bytes"] = np.ascontiguousarray(program.U.integers.T)
         numbers["row_bytes"] = arrays["W_bytes"].shape[1]
+    arrays |= _U(program, layout)
     for add in (_input, _requant, _readout):
         add(program, arrays, numbers)
     return Constants(arrays=arrays, numbers={key: str(value) for key, value in numbers.items()})
+
+
+def _U(program: IntegerProgram, layout: Layout) -> dict[str, np.ndarray]:
+    """U row by row or column by column, by the field that says which."""
+    U, bits = program.U.integers, program.U.bits
+    if layouts.U_in_rows(program, layout):
+        return {"U_planes": layouts.pack_rows(U, bits)} if layout == "packed" else {"U_rows": layouts.pad_rows(U)}
+    if layout == "packed":
+        return {"U_packed": layouts.pack_columns(U, bits)}
+    return {"U_bytes": np.ascontiguousarray(U.T)}
 
 
 def _input(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
         ("low", ctypes.c_int16),
         ("high", ctypes.c_int16),
         *((name, _pointer) for name in ("x_offset", "x_multiplier", "x_shift")),
-        *((name, _pointer) for name in ("W_bytes", "W_planes", "U_bytes", "U_packed")),
+        *((name, _pointer) for name in ("W_bytes", "W_planes", "U_bytes", "U_rows", "U_packed", "U_planes")),
         ("row_bytes", _u32),
         *((name, _pointer) for name in ("bias", "bias_wide")),
         *((name, _u8) for name in ("shift_W", "shift_U", "shift")),
@@ -96,7 +96,11 @@ class Model:
         assert isinstance(W, Dense)
         if layout == "packed":
             planes = arrange.pack_rows(W.integers, W.bits).reshape(-1)
-            self._point(W_planes=np.pad(planes, (0, _SPARE_WORDS)), U_packed=arrange.pack_columns(U.integers, U.bits))
+            self._point(W_planes=np.pad(planes, (0, _SPARE_WORDS)))
+            if arrange.U_in_rows(program, layout):
+                self._point(U_planes=arrange.pack_rows(U.integers, U.bits))
+            else:
+                self._point(U_packed=arrange.pack_columns(U.integers, U.bits))
             return
         rows = arrange.pad_rows(W.integers, _HOST_UNITS)
         self._struct.row_bytes = rows.shape[1]

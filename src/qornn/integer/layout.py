@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from qornn.integer.parts import Samples
+
+if TYPE_CHECKING:
+    from qornn.integer.program import IntegerProgram
 
 # Widths f of the planes of a k-bit weight, low bits first: each divides 32, at most one of each.
 PLANES: Final = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}
 BYTES_GROUP: Final = 4
+# Inputs from which rows of U pay, by its bits, None for bytes: from here the Cortex-M4 gains and the M0 gains or breaks
+# even, in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group a
+# row's padding would take more flash than the row.
+LEAST_INPUTS: Final[dict[int | None, int]] = {None: 12, 2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
 
 
 def group(bits: int | None) -> int:
@@ -18,6 +27,30 @@ def group(bits: int | None) -> int:
     (4, 8, 32)
     """
     return BYTES_GROUP if bits is None else 32 // min(PLANES[bits])
+
+
+def units(n: int, bits: int | None) -> int:
+    """Room for n states or inputs: whole groups.
+
+    >>> units(170, 4), units(17, 7)
+    (176, 32)
+    """
+    return -(-n // group(bits)) * group(bits)
+
+
+def in_rows(n_i: int, bits: int | None) -> bool:
+    """Whether U is stored row by row, for the kernels of W, when a step reads n_i samples.
+
+    >>> in_rows(3, 4), in_rows(48, 4)
+    (False, True)
+    """
+    return n_i >= LEAST_INPUTS[bits]
+
+
+def U_in_rows(program: IntegerProgram, layout: str) -> bool:
+    """The same of a program; a code reads a column."""
+    bits = program.U.bits if layout == "packed" else None
+    return isinstance(program.input, Samples) and in_rows(program.n_i, bits)
 
 
 def plane_words(n_h: int, f: int) -> int:

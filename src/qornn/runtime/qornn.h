@@ -61,11 +61,14 @@ typedef struct {
 
     /* BYTES: int8 rows of W, each QORNN_UNITS(n_h, 4) long; U column by column, n_h entries each.
        PACKED: the planes of W, row by row (qornn_plane.h); U as one stream of bits_U-bit fields u + 2^(bits_U-1),
-       field c n_h + j, lowest bit first, with one byte to spare after the end. */
+       field c n_h + j, lowest bit first, with one byte to spare after the end.
+       For several samples a step, U may lie row by row as W does, and then the kernels of W multiply it too:
+       U_rows in BYTES, each QORNN_UNITS(n_i, 4) long; U_planes in PACKED. */
     const int8_t *W_bytes;
     const uint32_t *W_planes;
-    const int8_t *U_bytes;
+    const int8_t *U_bytes, *U_rows;
     const uint8_t *U_packed;
+    const uint32_t *U_planes;
     uint32_t row_bytes; /* BYTES: from one row of W to the next, a multiple of 4 */
 
     const int32_t *bias;      /* modReLU in scheme paper */
@@ -89,7 +92,8 @@ typedef struct {
     const int32_t *b_o_int;
 } qornn_program;
 
-/* The recurrent kernels: four rows at a time, `stride` entries apart, so that they share the loads of the state. */
+/* The kernels of W and U: four rows at a time, `stride` entries apart, so that they share the loads of the state h, or
+   of the inputs in its place. */
 
 /* sums[r] = row r . h over `units` weights of one byte, a multiple of 4. */
 void qornn_bytes(const int8_t *rows, size_t stride, size_t units, const int16_t *h, uint32_t sums[4]);

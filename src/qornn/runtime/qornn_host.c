@@ -38,7 +38,7 @@ static uintptr_t lay_out(const qornn_program *p, uintptr_t start, qornn_work *w)
     w->drive = w->sums + units;
     w->totals = (float *)(void *)(w->drive + units);
     w->x = (int16_t *)(void *)(w->totals + p->n_o);
-    return (uintptr_t)(w->x + p->n_i);
+    return (uintptr_t)(w->x + qornn_inputs(p));
 }
 
 size_t qornn_work_bytes(const qornn_host_model *m) {

@@ -27,7 +27,8 @@ enum { QORNN_PORTABLE, QORNN_AVX2, QORNN_VNNI };
 #define QORNN_HOST_UNITS 64u /* states and rows of bytes are padded to this, so that no register is partly used */
 
 /* A program, and its matrices in the order wide registers want them (null where unused).
-   For the host, row_bytes is a multiple of 64 and W_planes has 8 words to spare after the end. */
+   For the host, row_bytes is a multiple of 64 and W_planes has 8 words to spare after the end; bytes of U lie
+   column by column, along which wide registers run. */
 typedef struct {
     qornn_program program;
     const int8_t *W_blocks;  /* VNNI: 16 rows x 4 columns a block, 64-byte aligned, blocks along each 16 rows */
@@ -50,7 +51,7 @@ typedef struct {
     int16_t *h, *next; /* QORNN_UNITS(n_h, 64) */
     int16_t *spread;   /* as many again: the state as the kernel wants it */
     int32_t *sums, *drive; /* QORNN_UNITS(n_h, 64) */
-    int16_t *x;        /* n_i */
+    int16_t *x;        /* qornn_inputs */
     float *totals;     /* n_o */
 } qornn_work;
 

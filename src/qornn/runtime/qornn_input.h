@@ -1,8 +1,23 @@
-/* Raw samples to x_i, and sum U_i x_i of one row. */
+/* Raw samples to x_i, and sum U_i x_i of one row or of four. */
 #ifndef QORNN_INPUT_H
 #define QORNN_INPUT_H
 
 #include "qornn.h"
+#include "qornn_planes.h"
+
+/* Whether U lies row by row; a code reads a column. */
+QORNN_INLINE int qornn_U_in_rows(const qornn_program *p) {
+    return p->input == QORNN_SAMPLES && (p->layout == QORNN_BYTES ? p->U_rows != NULL : p->U_planes != NULL);
+}
+
+/* Room for x_i: n_i, and with U row by row as many zeros as its kernels read past them. */
+QORNN_INLINE size_t qornn_inputs(const qornn_program *p) {
+    if (!qornn_U_in_rows(p)) {
+        return p->n_i;
+    }
+    const size_t group = p->layout == QORNN_BYTES ? QORNN_GROUP_BYTES : QORNN_GROUP_PACKED(p->bits_U);
+    return QORNN_UNITS(p->n_i, group);
+}
 
 /* x_i of one step; whatever the samples are, they are clamped to the declared range first. */
 QORNN_INLINE void qornn_quantize(const qornn_program *p, const int16_t *raw, int16_t *x) {
@@ -17,6 +32,9 @@ QORNN_INLINE void qornn_quantize(const qornn_program *p, const int16_t *raw, int
             sample = (int16_t)v;
         }
         x[c] = sample;
+    }
+    for (size_t c = p->n_i; c < qornn_inputs(p); c++) { /* every step: nobody has to clear x before the first */
+        x[c] = 0;
     }
 }
 
@@ -42,6 +60,33 @@ QORNN_INLINE int32_t qornn_drive(const qornn_program *p, const int16_t *x, size_
         sum += qornn_U(p, c, j) * x[c];
     }
     return sum;
+}
+
+/* sum_c x_i[c] where packed rows of U need it, or 0. */
+QORNN_INLINE uint32_t qornn_sum_x(const qornn_program *p, const int16_t *x) {
+    uint32_t sum = 0;
+    for (size_t c = 0; qornn_U_in_rows(p) && c < p->n_i; c++) {
+        const int32_t sample = x[c];
+        sum += (uint32_t)sample;
+    }
+    return sum;
+}
+
+/* qornn_drive of the `block` rows from j on, four or one. */
+QORNN_INLINE void qornn_drives(const qornn_program *p, size_t j, size_t block, const int16_t *x, uint32_t sum_x,
+                               size_t code, uint32_t drives[4]) {
+    const size_t apart = block == 4 ? 1 : 0; /* a kernel takes four: one row alone, four times over */
+    if (!qornn_U_in_rows(p)) {
+        for (size_t r = 0; r < block; r++) {
+            drives[r] = (uint32_t)qornn_drive(p, x, code, j + r);
+        }
+    } else if (p->layout == QORNN_BYTES) {
+        const size_t stride = QORNN_UNITS(p->n_i, QORNN_GROUP_BYTES);
+        qornn_bytes(p->U_rows + j * stride, apart * stride, stride, x, drives);
+    } else {
+        const size_t words = qornn_row_words(p->n_i, p->bits_U);
+        qornn_packed(p->U_planes + j * words, apart * words, p->n_i, p->bits_U, x, sum_x, drives);
+    }
 }
 
 #endif

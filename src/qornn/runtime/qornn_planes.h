@@ -1,4 +1,4 @@
-/* Packed rows of W: which planes k bits are made of, and the product of four rows with the state.
+/* Packed rows of W, or of U with x in place of h: which planes k bits are made of, and the product of four rows.
 
    w + 2^(k-1), unsigned, is split low bits first into planes of f = 1, 2, 4 or 8 bits, at most one of each:
 

@@ -28,19 +28,21 @@ QORNN_INLINE void qornn_advance(const qornn_program *p, const int16_t *x, size_t
         const int32_t unit = h[j];
         sum_h += (uint32_t)unit;
     }
+    const uint32_t sum_x = qornn_sum_x(p, x);
     /* Fewer than four rows: one at a time, four times over. Otherwise the last four may overlap those before them. */
     const size_t block = n_h < 4 ? 1 : 4;
     for (size_t done = 0; done < n_h; done += block) {
         const size_t j = done + block > n_h ? n_h - block : done;
-        uint32_t sums[4];
+        uint32_t sums[4], drives[4];
         qornn_rows(p, j, block == 4 ? 1 : 0, h, sum_h, sums);
+        qornn_drives(p, j, block, x, sum_x, code, drives);
         for (size_t r = 0; r < block; r++) {
-            next[j + r] = qornn_next(p, j + r, (int32_t)sums[r], qornn_drive(p, x, code, j + r), h[j + r]);
+            next[j + r] = qornn_next(p, j + r, (int32_t)sums[r], (int32_t)drives[r], h[j + r]);
         }
     }
 }
 
-/* One step of a program that reads samples: n_i raw ones; x is room for n_i. */
+/* One step of a program that reads samples: n_i raw ones; x is room for qornn_inputs, at a multiple of 4 bytes. */
 QORNN_INLINE int qornn_step(const qornn_program *p, const int16_t *raw, int16_t *x, const int16_t *h, int16_t *next) {
     qornn_quantize(p, raw, x);
     qornn_advance(p, x, 0, h, next);

@@ -11,8 +11,15 @@
 QORNN_INLINE void qornn_wide_drive(const qornn_program *p, const int16_t *x, size_t code, int32_t *drive) {
     const size_t n_h = p->n_h;
     if (p->layout != QORNN_BYTES) {
-        for (size_t j = 0; j < n_h; j++) {
-            drive[j] = qornn_drive(p, x, code, j);
+        const size_t block = n_h < 4 ? 1 : 4; /* as in qornn_step.h */
+        const uint32_t sum_x = qornn_sum_x(p, x);
+        for (size_t done = 0; done < n_h; done += block) {
+            const size_t j = done + block > n_h ? n_h - block : done;
+            uint32_t drives[4];
+            qornn_drives(p, j, block, x, sum_x, code, drives);
+            for (size_t r = 0; r < block; r++) {
+                drive[j + r] = (int32_t)drives[r];
+            }
         }
     } else if (p->input == QORNN_CODES) {
         const int8_t *U = p->U_bytes + code * n_h;

@@ -5,9 +5,9 @@
 
 @arrays@
 @program@
-/* The buffers of the state are as long as the kernels read. */
+/* The buffers are as long as the kernels read. */
 typedef char @name@_has_room[@name@_UNITS == QORNN_UNITS(@n_h@u, @group@) ? 1 : -1];
-
+@x_room@
 /* Once a sequence: small rather than fast. */
 #if defined(__GNUC__)
 __attribute__((cold))

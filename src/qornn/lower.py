@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -283,6 +284,7 @@ def _provenance(source: Any, task: Task | None) -> dict[str, Any]:
     if task is not None:
         tables = source.recipe.tables()
         tables["task"].pop("data_dir", None)  # where the data lay is nobody's business
+        tables["train"]["start"] = Path(tables["train"]["start"]).name  # nor where another run did
         trained = {key: source.result[key] for key in TRAINED if key in source.result}
         facts |= {"recipe": tables, "seed": source.recipe.train.seed, "task": task.name, "trained": trained}
     return facts

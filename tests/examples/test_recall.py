@@ -19,7 +19,7 @@ def recall():
 
 
 def test_ten_symbols_come_back_after_a_thousand_steps(recall, tmp_path):
-    program = qornn.load("zoo:copy1000-k8")
+    program = qornn.load("zoo:copy1000-k5")
     right = 0
     for seed in range(5):
         x, states, p = recall.recall(program, seed)

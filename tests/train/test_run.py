@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from qornn.errors import CheckpointError, SettingsError
+from qornn.lower import lower
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
 from qornn.train.log import read_metrics
@@ -178,6 +179,9 @@ def test_a_run_begins_with_the_weights_of_another(tiny, tmp_path):
     assert narrow.model.recurrence.bits == 3
     there, here = wide.model.state_dict(), narrow.model.state_dict()
     assert all(torch.allclose(here[name], there[name], atol=1e-6) for name in there)
+    program = lower(narrow, quiet=True)
+    assert program.provenance["recipe"]["train"]["start"] == "wide"
+    assert str(tmp_path) not in str(program.provenance)
 
 
 def test_a_run_that_begins_with_another_goes_on_without_it(tiny, tmp_path):

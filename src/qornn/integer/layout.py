@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 # Widths f of the planes of a k-bit weight, low bits first: each divides 32, at most one of each.
 PLANES: Final = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}
 BYTES_GROUP: Final = 4
-# Inputs from which rows of U pay, by its bits, None for bytes: from here the Cortex-M4 gains, and the M0 gains or breaks
-# even in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group
+# Inputs from which rows of U pay, by its bits, None for bytes. From here the Cortex-M4 gains, and the M0 gains or is
+# even, in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group
 # a row's padding would take more flash than the row.
 LEAST_INPUTS: Final[dict[int | None, int]] = {None: 12, 2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
 

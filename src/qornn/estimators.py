@@ -26,7 +26,6 @@ from qornn import export
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
 from qornn.estimators_input import (
-    check_activation_bits,
     check_long_enough,
     classes_of,
     read,
@@ -36,6 +35,7 @@ from qornn.estimators_input import (
 )
 from qornn.estimators_network import Network, Runner, Standard
 from qornn.estimators_training import held_out, train
+from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
 from qornn.tasks.arrays import Arrays, Sequences

@@ -9,7 +9,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
 from qornn.errors import SettingsError
-from qornn.integer.parts import ACTIVATION_BITS
 from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import check_count
 
@@ -118,13 +117,6 @@ def _classes_of_objects(labels: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     classes[:] = ordered
     numbers = {label: number for number, label in enumerate(ordered)}
     return classes, np.array([numbers[label] for label in labels])
-
-
-def check_activation_bits(bits: Any) -> None:
-    """Refused before the training, not after it."""
-    if isinstance(bits, bool) or bits not in ACTIVATION_BITS:
-        low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
-        raise SettingsError(f"activation_bits must be in {low}..{high}, got {bits!r}; 12 is the paper's")
 
 
 def seed_of(random_state: Any) -> int:

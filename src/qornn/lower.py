@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from qornn.errors import SettingsError, unknown
 from qornn.integer.inputs import make_samples
 from qornn.integer.matrix import Dense, Matrix, Recurrent
 from qornn.integer.parts import (
-    ACTIVATION_BITS,
     Activation,
     Codes,
     FloatReadout,
@@ -29,6 +27,7 @@ from qornn.integer.parts import (
     ReLU,
     Samples,
     State,
+    check_activation_bits,
 )
 from qornn.integer.program import IntegerProgram, row_sums
 from qornn.integer.requant import Paper, differing, make_multiplier, make_per_row, make_table, make_thresholds
@@ -282,11 +281,13 @@ def _exact(
 def _provenance(source: Any, task: Task | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"version": __version__}
     if task is not None:
-        tables = source.recipe.tables()
-        tables["task"].pop("data_dir", None)  # where the data lay is nobody's business
-        tables["train"]["start"] = Path(tables["train"]["start"]).name  # nor where another run did
         trained = {key: source.result[key] for key in TRAINED if key in source.result}
-        facts |= {"recipe": tables, "seed": source.recipe.train.seed, "task": task.name, "trained": trained}
+        facts |= {
+            "recipe": source.recipe.portable_tables(),
+            "seed": source.recipe.train.seed,
+            "task": task.name,
+            "trained": trained,
+        }
     return facts
 
 
@@ -298,9 +299,7 @@ def _check_choices(*, scheme: str, requant: str, readout: str, activation_bits: 
     ):
         if name not in choices:
             raise unknown(kind, name, choices)
-    if isinstance(activation_bits, bool) or activation_bits not in ACTIVATION_BITS:
-        low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
-        raise SettingsError(f"activation_bits must be in {low}..{high}, got {activation_bits!r}; 12 is the paper's")
+    check_activation_bits(activation_bits)
 
 
 def _percent(alpha_h: str | float) -> float:

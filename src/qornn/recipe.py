@@ -110,6 +110,13 @@ class Recipe:
         """As nested plain dicts, the TOML's own shape."""
         return {"task": dict(self.task), "model": asdict(self.model), "train": asdict(self.train)}
 
+    def portable_tables(self) -> dict[str, dict[str, Any]]:
+        """The tables without where things lie on this machine: no data folder, of another run its name alone."""
+        tables = self.tables()
+        tables["task"].pop("data_dir", None)
+        tables["train"]["start"] = Path(tables["train"]["start"]).name
+        return tables
+
     def to_toml(self) -> str:
         """Text that `from_toml` reads back as an equal recipe."""
         return "\n".join(

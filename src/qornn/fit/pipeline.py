@@ -15,7 +15,6 @@ from typing import Any
 from qornn import __version__, export
 from qornn.bits import check_bits
 from qornn.errors import QornnError, SettingsError, unknown
-from qornn.estimators_input import check_activation_bits
 from qornn.export import c_names
 from qornn.files import to_json, write_atomically
 from qornn.fit import place, width
@@ -23,6 +22,7 @@ from qornn.fit.reading import read
 from qornn.fit.report import write_report
 from qornn.fit.task import Problem, pose
 from qornn.fit.width import Width
+from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count

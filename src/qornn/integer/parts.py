@@ -283,3 +283,10 @@ def _seen(h: np.ndarray, relu: bool) -> np.ndarray:
 
 def _shape(x: np.ndarray) -> str:
     return f"shape {x.shape}, {x.dtype}"
+
+
+def check_activation_bits(bits: object) -> None:
+    """Refuse widths that no state has; whoever trains first asks before training."""
+    if isinstance(bits, bool) or bits not in ACTIVATION_BITS:
+        low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
+        raise SettingsError(f"activation_bits must be in {low}..{high}, got {bits!r}; 12 is the paper's")

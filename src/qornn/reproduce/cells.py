@@ -115,9 +115,6 @@ def _train(job: Job) -> None:
 
 def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:
     recipe = read_run(job.folder)
-    settings = recipe.tables()
-    settings["task"].pop("data_dir", None)
-    settings["train"]["start"] = Path(settings["train"]["start"]).name  # which run, not where it lies
     entry, task = job.entry, runs.build_task(recipe)
     _, _, extra = _progress(job.folder)
     whole = task.steps_per_epoch(recipe.train.batch) * entry.recipe.train.epochs
@@ -133,7 +130,7 @@ def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:
         "n_h": recipe.model.n_h,
         "table": entry.tables,
         "variant": job.variant,
-        "settings": settings,
+        "settings": recipe.portable_tables(),
         "metric": task.metric_name,
         "baseline": task.naive_baseline,
         "paper": entry.paper,

@@ -67,7 +67,7 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
         recipe = replace(recipe, train=replace(recipe.train, start=str(Path(recipe.train.start).resolve())))
     processes = join(choose_device(device))
     trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
-    _begin(trainer)
+    _take_start_weights(trainer)
     if (folder / "recipe.toml").exists() and processes.first:
         raise SettingsError(
             f"{folder} already holds a run; `qornn resume {folder}` goes on with it, or choose another --out"
@@ -96,7 +96,7 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     if saved:
         trainer.restore(saved[-1])
     else:
-        _begin(trainer)
+        _take_start_weights(trainer)
     return _finish(trainer, recipe, folder)
 
 
@@ -164,7 +164,7 @@ def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
     return trainer
 
 
-def _begin(trainer: Trainer) -> None:
+def _take_start_weights(trainer: Trainer) -> None:
     """The weights of the run that this one starts from; its bits, scales and map may be others."""
     if not trainer.settings.start:
         return

@@ -37,7 +37,8 @@ docs: .venv/ready
 sanitize: $(SANITIZED)
 	QORNN_RECURRENCE_LIBRARY=$(abspath $<) QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(ldd $< | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')" \
-	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py tests/integer/test_engine.py
+	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py \
+	tests/recurrence/test_hadamard.py tests/integer/test_engine.py tests/integer/test_engine_structured.py
 
 # Through pip, because it brings CMake where there is none and knows the flags.
 $(SANITIZED): .venv/ready

@@ -15,20 +15,31 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
+OPTIONS = {"delay": {"lines": 4}, "hadamard-block": {"block": 4}}
+
+
 @pytest.mark.parametrize("bits", [None, 2, 8])
 @pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
 @pytest.mark.parametrize("map_", MAPS)
 def test_equations_of_the_paper(map_, activation, bits):
-    """h_t = σ(W_q h + U_q x), y = V h + b_o, written out with one-hot inputs and no shared code."""
-    model = OrthogonalRNN(3, 6, 2, map=map_, bits=bits, activation=activation, readout="all", generator=generator())
+    """h_t = σ(W_q h + U_q x), y = V h + b_o, written out with one-hot inputs and no shared code.
+
+    With a structured map h_t = W h + U_q x + b, y = V_q relu(h) + b_o.
+    """
+    options = {"map": map_, "bits": bits, "activation": activation, **OPTIONS.get(map_, {})}
+    model = OrthogonalRNN(3, 16, 2, **options, readout="all", generator=generator())
+    layer = model.recurrence
+    if layer.b is not None:
+        torch.nn.init.normal_(layer.b, generator=generator(2))
     x = torch.rand(4, 5, 3, generator=generator(1))
     y, h = model(x)
-    layer = model.recurrence
-    state, W_q, U_q = torch.zeros(4, 6), layer.W_q(), layer.U_q()
+    state, W_q, U_q, V_q = torch.zeros(4, 16), layer.W_q(), layer.U_q(), model.V_q()
+    assert layer.map.structured == (model.readout_activation == "relu")
     for t in range(5):
-        z = state @ W_q.T + x[:, t] @ U_q.T
+        z = state @ W_q.T + x[:, t] @ U_q.T + (0 if layer.b is None else layer.b)
         state = {"relu": torch.relu, "identity": lambda z: z}.get(activation, layer.modrelu)(z)
-        assert torch.allclose(y[:, t], state @ model.V.T + model.b_o, atol=1e-5)
+        seen = state.relu() if layer.map.structured else state
+        assert torch.allclose(y[:, t], seen @ V_q.T + model.b_o, atol=1e-5)
     assert torch.allclose(h, state, atol=1e-5)
 
 

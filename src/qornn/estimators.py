@@ -38,6 +38,7 @@ from qornn.estimators_training import held_out, train
 from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.tasks.base import check_count
 
@@ -56,7 +57,7 @@ class _QORNN(BaseEstimator):
         window: int | str = "auto",
         bits: int | None = 4,
         map: str = "bjorck",
-        activation: str = "relu",
+        activation: str | None = None,
         activation_bits: int = 12,
         max_epochs: int = 100,
         lr: float = 5e-3,
@@ -169,7 +170,7 @@ class _QORNN(BaseEstimator):
             task.n_o,
             map=self.map,
             bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
-            scale=SCALE,
+            scale="tensor" if self.map in STRUCTURED else SCALE,
             activation=self.activation,
             generator=torch.Generator().manual_seed(seed),
         )
@@ -213,7 +214,8 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
     - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
-      orthogonal (bjorck, projunn, penalty, free), and relu, modrelu, identity or tanh.
+      orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
+      delay, quaternion), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
     - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
       as many as leave 32 steps: fewer, wider steps train better and cost a device less.
     - `activation_bits`: of the states in the integer program.
@@ -236,7 +238,7 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
         window: int | str = "auto",
         bits: int | None = 4,
         map: str = "bjorck",
-        activation: str = "relu",
+        activation: str | None = None,
         activation_bits: int = 12,
         max_epochs: int = 100,
         lr: float = 5e-3,

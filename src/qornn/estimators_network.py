@@ -156,8 +156,10 @@ class Runner:
         model, layer = network.model, network.model.recurrence
         with torch.no_grad():
             self.W_q, self.U_q = layer.W_q().double(), layer.U_q().double()
-        self.b = None if layer.modrelu is None else layer.modrelu.b.double()
-        self.V, self.b_o = (p.detach().double().numpy() for p in (model.V, model.b_o))
+        b = layer.b if layer.modrelu is None else layer.modrelu.b
+        self.b = None if b is None else b.double()
+        self.V, self.b_o = (p.detach().double().numpy() for p in (model.V_q(), model.b_o))
+        self.relu = model.readout_activation == "relu"
         self.activation, self.scale, self.shift = layer.activation, network.scale, network.shift
 
     def run(
@@ -172,7 +174,8 @@ class Runner:
 
     def read(self, h: np.ndarray) -> np.ndarray:
         """One output at a time: a product of matrices would round differently for other batches.  # (B, n_o)"""
-        y = np.stack([(h * v).sum(1) for v in self.V], 1) + self.b_o
+        seen = np.maximum(h, 0) if self.relu else h
+        y = np.stack([(seen * v).sum(1) for v in self.V], 1) + self.b_o
         return y * self.scale + self.shift
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from functools import partial
 from types import ModuleType
 from typing import Any, Literal
 
@@ -15,15 +16,12 @@ from qornn import __version__
 from qornn.calibration import SEQUENCES, Calibration, calibrate, open_source
 from qornn.errors import SettingsError, unknown
 from qornn.integer.inputs import make_samples
-from qornn.integer.matrix import Dense, Matrix, Recurrent
+from qornn.integer.matrix import Matrix, Recurrent
 from qornn.integer.parts import (
     Activation,
     Codes,
-    FloatReadout,
     Identity,
-    IntReadout,
     ModReLU,
-    Readout,
     ReLU,
     Samples,
     State,
@@ -33,14 +31,17 @@ from qornn.integer.program import IntegerProgram, row_sums
 from qornn.integer.requant import Paper, differing, make_multiplier, make_per_row, make_table, make_thresholds
 from qornn.integer.rounding import round_half_away
 from qornn.integer.simulate import input_sums, step
+from qornn.integer.structured import Structured
+from qornn.lower_weights import matrices
+from qornn.lower_weights import readout as make_readout
 from qornn.model import OrthogonalRNN
 from qornn.progress import progress
-from qornn.quant import Quantizer
 from qornn.tasks import Batch, Task
 
 SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
 READOUTS = ("float", "int8")
+NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturate: a finer grid is worth more
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
 
@@ -49,10 +50,11 @@ def lower(
     data: Any = None,
     *,
     activation_bits: int = 12,
-    scheme: Literal["paper", "per-row"] = "per-row",
+    scheme: Literal["paper", "per-row"] | None = None,
     requant: Literal["multiplier", "thresholds", "table"] = "multiplier",
-    readout: Literal["float", "int8"] = "float",
-    alpha_h: str | float = "max",
+    readout: Literal["float", "int8"] | None = None,
+    alpha_h: str | float | None = None,
+    clip: float = 1.0,
     input: Samples | None = None,
     input_bits: int | None = None,
     input_alpha: float | None = None,
@@ -62,18 +64,27 @@ def lower(
 ) -> IntegerProgram:
     """The network as integers (MATHS: paper, Fully quantized; our per-row scheme).
 
-    `alpha_h` is "max", or the percentile of |h| at which states saturate, as in 99.99. `input` says what raw samples
-    are; without it the task or the data does. The result's `provenance["lowering"]` is the report.
+    `scheme` is per-row for a stored W and the paper's for a structured one, whose factor is then mostly a shift, unless
+    said otherwise; `readout` is float, or the trained integers of V where it has them.
+    `alpha_h` is "max", or the percentile of |h| at which states saturate, as in 99.99 (None: max, or 99.99 where a
+    structured W rounds states of fewer than 12 bits at every step); `clip` takes that part of it, as
+    in 0.7. `input` says what raw samples are; without it the task or the data does.
+    The result's `provenance["lowering"]` is the report.
     """
-    _check_choices(scheme=scheme, requant=requant, readout=readout, activation_bits=activation_bits)
+    _check_choices(requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout)
     model, task = open_source(source)
-    W, U = _matrices(model)
+    W, U = matrices(model)
+    if scheme is None:
+        scheme = "paper" if isinstance(W, Structured) and not U.alpha.ndim else "per-row"
     seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
     inputs = input or _input(model, task, seen, input_bits, input_alpha)
     if isinstance(inputs, Samples) and inputs.n_i != model.recurrence.n_i:
         raise SettingsError(f"the network reads {model.recurrence.n_i} channels, the input part has {inputs.n_i}")
-    largest = seen.max_h if alpha_h == "max" else seen.percentile(_percent(alpha_h))
-    build = _paper if scheme == "paper" else _per_row
+    if alpha_h is None:
+        rounds = isinstance(W, Structured) and W.kind != "cycle"
+        alpha_h = NARROW if rounds and activation_bits < WIDE else "max"
+    largest = clip * (seen.max_h if alpha_h == "max" else seen.percentile(_percent(alpha_h)))
+    build = partial(_paper, nearest=alpha_h != "max" or clip < 1) if scheme == "paper" else _per_row
     state, activation, requantized, unit, exactness = build(model, W, U, inputs, activation_bits, largest, requant)
     program = IntegerProgram(
         W=W,
@@ -82,10 +93,10 @@ def lower(
         input=inputs,
         activation=activation,
         requant=requantized,
-        readout=_readout(model, readout, unit),
+        readout=make_readout(model, readout, unit),
         steps=model.readout,
     )
-    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h}
+    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h, "clip": clip}
     report = {**chosen, **seen.report(), **exactness, **_check(program, seen, model)}
     return program.with_provenance(**_provenance(source, task), lowering=report)
 
@@ -113,39 +124,6 @@ def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
     return program.input.from_floats(part.x.cpu().numpy())
 
 
-def _matrices(model: OrthogonalRNN) -> tuple[Dense, Matrix]:
-    """The trained integers, carried and never recomputed."""
-    layer = model.recurrence
-    if layer.q_W is None or layer.q_U is None:
-        raise SettingsError("this network has full-precision weights; train it with bits=2..8, or quantize it first")
-    for name, tensor in model.named_parameters():
-        if not bool(tensor.isfinite().all()):
-            raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")
-    with torch.no_grad():
-        W, alpha_W, identity = _integers(layer.q_W, layer.W())
-        U, alpha_U, _ = _integers(layer.q_U, layer.U_raw)
-    if not alpha_W.any() or not alpha_U.any():
-        raise SettingsError(f"{'U' if alpha_W.any() else 'W'} is all zeros; was this network trained?")
-    return (
-        Dense(integers=W, bits=layer.q_W.bits, alpha=alpha_W, identity=identity),
-        Matrix(integers=U, bits=layer.q_U.bits, alpha=alpha_U),
-    )
-
-
-def _integers(quantizer: Quantizer, weights: Tensor) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Integers, scale, and whether the identity is added; another meaning of the integers is refused."""
-    integers, alpha = quantizer.to_int(weights)
-    step = integers * (alpha / 2 ** (quantizer.bits - 1))
-    used = quantizer.dequantize(integers, alpha)
-    identity = not torch.equal(step, used)
-    if identity and not (step.shape[0] == step.shape[1] and torch.equal(step + torch.eye(len(step)).to(step), used)):
-        raise SettingsError(
-            f"{type(quantizer).__name__} has no integer form: its weights are not alpha·integers/2^(k−1)"
-        )
-    rows = alpha.reshape(-1) if alpha.numel() > 1 or alpha.ndim == 2 else alpha.reshape(())
-    return integers.cpu().numpy().astype(np.int64), rows.cpu().numpy().astype(np.float64), identity
-
-
 def _input(
     model: OrthogonalRNN, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None
 ) -> Codes | Samples:
@@ -160,14 +138,25 @@ def _input(
 
 
 def _paper(
-    model: OrthogonalRNN, W: Dense, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
+    model: OrthogonalRNN,
+    W: Recurrent,
+    U: Matrix,
+    inputs: Codes | Samples,
+    k_a: int,
+    largest: float,
+    form: str,
+    *,
+    nearest: bool,
 ) -> tuple[State, Activation, Paper, float, dict[str, Any]]:
-    """λ = 1/(α_i α_U), the smallest α_h ≥ max|h| with α_W α_h = 2^m, and one factor c = α_W/2^(k−1+s)."""
+    """λ = 1/(α_i α_U), the smallest α_h ≥ max|h| with α_W α_h = 2^m, and one factor c = α_W/2^(k−1+s).
+
+    Where states are clipped anyway, the `nearest` α_h.
+    """
     if W.alpha.ndim or U.alpha.ndim or W.identity:
         raise SettingsError('scheme="paper" takes one scale a matrix and no identity offset; use scheme="per-row"')
     alpha_W, alpha_U = float(W.alpha), float(U.alpha)
     rescaled = Fraction(largest) / (Fraction(inputs.alpha) * Fraction(alpha_U))
-    m = _log2_ceil(Fraction(alpha_W) * rescaled)
+    m = (_log2_nearest if nearest else _log2_ceil)(Fraction(alpha_W) * rescaled)
     e = W.bits + k_a - U.bits - inputs.bits - m
     s = max(0, -e)
     state = State(bits=k_a, alpha=2.0**m / alpha_W)
@@ -192,7 +181,7 @@ def _paper(
 
 
 def _per_row(
-    model: OrthogonalRNN, W: Dense, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
+    model: OrthogonalRNN, W: Recurrent, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
 ) -> tuple[State, Activation, Any, float, dict[str, Any]]:
     """No λ and no power of two: two multipliers and a shift for each row."""
     if form != "multiplier":
@@ -215,35 +204,17 @@ def _factors(W: Recurrent, U: Matrix, inputs: Codes | Samples, state: State) -> 
 
 
 def _bias(model: OrthogonalRNN) -> np.ndarray:
-    modrelu = model.recurrence.modrelu
-    if modrelu is None:
-        return np.zeros(model.recurrence.n_h)
-    return modrelu.b.detach().cpu().double().numpy()
+    layer = model.recurrence
+    b = layer.b if layer.modrelu is None else layer.modrelu.b
+    return np.zeros(layer.n_h) if b is None else b.detach().cpu().double().numpy()
 
 
 def _activation(model: OrthogonalRNN, bias: np.ndarray) -> Activation:
     if model.recurrence.activation == "modrelu":
         return ModReLU(bias=bias)
-    return ReLU() if model.recurrence.activation == "relu" else Identity()
-
-
-def _readout(model: OrthogonalRNN, kind: str, unit: float) -> Readout:
-    """`unit` is the h of one unit of h_i."""
-    V, b_o = (p.detach().cpu().double().numpy() for p in (model.V, model.b_o))
-    relu = model.readout_activation == "relu"
-    if kind == "float":
-        return FloatReadout(V=V, b_o=b_o, scale=unit, relu=relu)
-    step = np.abs(V).max() / 128
-    if step == 0:
-        raise SettingsError("V is all zeros; was this network trained?")
-    bias = b_o / (unit * step)
-    if np.abs(bias).max() >= 2**31:
-        raise SettingsError(
-            f"an output's bias reaches {np.abs(bias).max():.3g} units, past 32 bits; use readout='float'"
-        )
-    return IntReadout(
-        V=round_half_away(V / step).clip(-128, 127), bias=round_half_away(bias), scale=unit * step, relu=relu
-    )
+    if model.recurrence.activation == "relu":
+        return ReLU()
+    return Identity(bias=None if model.recurrence.b is None else bias)
 
 
 def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> dict[str, Any]:
@@ -274,6 +245,8 @@ def _exact(
     z = c_W * program.W.product(h) + c_U * drive + (h if program.W.identity else 0)
     if isinstance(program.activation, ReLU):
         return np.minimum(round_half_away(np.maximum(z, 0)), program.state.top)
+    if isinstance(program.activation, Identity):
+        z, bias = z + bias, np.zeros_like(bias)
     size = round_half_away(np.maximum(np.abs(z) + bias, 0))
     return np.sign(z).astype(np.int64) * np.minimum(size, program.state.top)
 
@@ -291,14 +264,16 @@ def _provenance(source: Any, task: Task | None) -> dict[str, Any]:
     return facts
 
 
-def _check_choices(*, scheme: str, requant: str, readout: str, activation_bits: int) -> None:
+def _check_choices(*, requant: str, activation_bits: int, clip: float, scheme: str | None, readout: str | None) -> None:
     for kind, name, choices in (
         ("scheme", scheme, SCHEMES),
         ("requant", requant, REQUANTS),
         ("readout", readout, READOUTS),
     ):
-        if name not in choices:
+        if name not in choices and (name is not None or kind == "requant"):
             raise unknown(kind, name, choices)
+    if isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip <= 1:
+        raise SettingsError(f"clip is the part of alpha_h at which states saturate, in (0, 1], got {clip!r}")
     check_activation_bits(activation_bits)
 
 
@@ -315,6 +290,12 @@ def _log2_ceil(x: Fraction) -> int:
     while Fraction(2) ** m < x:
         m += 1
     return m
+
+
+def _log2_nearest(x: Fraction) -> int:
+    """The m with 2^m nearest to x in ratio, exactly."""
+    m = _log2_ceil(x)
+    return m - 1 if x * x < Fraction(2) ** (2 * m - 1) else m
 
 
 def _array(lengths: Tensor | None) -> np.ndarray | None:

@@ -6,11 +6,17 @@
     y = V h + b_o             of the last state, or of all
 
 The map and the quantizer run once per forward pass, never once per time step.
+
+A structured map (Hadamard and its kin) makes a linear recurrence of a W that is orthogonal as it stands:
+
+    h_t = W h_{t−1} + U_q x_t + b,  y = V_q relu(h) + b_o     without unrolling where W is fixed (recurrence/linear)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -18,12 +24,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from qornn.errors import SettingsError, unknown
-from qornn.maps import OrthogonalMap, make_map, start
+from qornn.maps import OrthogonalMap, Structured, make_map, start
 from qornn.quant import Quantizer, Uniform, make_quantizer
-from qornn.recurrence import ACTIVATIONS, recurrence, recurrence_with_readout
+from qornn.recurrence import ACTIVATIONS, linear, recurrence, recurrence_with_readout
+from qornn.structure import check_power
 
 READOUTS = ("last", "all")
-READOUT_ACTIVATIONS = (None, "relu")
+READOUT_ACTIVATIONS = ("identity", "relu")
 INITS = {"xavier-normal": nn.init.xavier_normal_, "kaiming-normal": nn.init.kaiming_normal_}
 
 
@@ -53,8 +60,9 @@ class OrthogonalRecurrence(nn.Module):
         bits: int | None = None,
         quantizer: str | Quantizer = "uniform",
         scale: str = "tensor",
+        bits_W: int | None = None,
         bits_U: int | None = None,
-        activation: str = "relu",
+        activation: str | None = None,
         init: str = "haar",
         init_U: str = "xavier-normal",
         generator: torch.Generator | None = None,
@@ -62,21 +70,34 @@ class OrthogonalRecurrence(nn.Module):
     ) -> None:
         super().__init__()
         _check_width(n_i=n_i, n_h=n_h)
+        self.map = make_map(map, **map_options)
+        activation = activation or ("identity" if self.map.structured else "relu")
         if activation not in ACTIVATIONS:
             raise unknown("activation", activation, ACTIVATIONS)
         self.n_i, self.n_h, self.activation = n_i, n_h, activation
-        self.map = make_map(map, **map_options)
-        self.q_W = make_quantizer(quantizer, bits, scale=scale)
-        k_U = self.bits if bits_U is None else bits_U
+        k_U = bits if bits_U is None else bits_U
+        if isinstance(self.map, Structured):
+            _refuse_weight_bits(self.map, bits_W, quantizer)
+            self.q_W: Quantizer | None = None
+            W_raw = self.map.raw(n_h)
+        else:
+            self.q_W = make_quantizer(quantizer, bits if bits_W is None else bits_W, scale=scale)
+            k_U = self.q_W.bits if k_U is None and self.q_W is not None else k_U
+            W_raw = start(init, n_h, generator=generator)
         self.q_U: Quantizer | None = None if k_U is None else Uniform(k_U, scale=getattr(self.q_W, "scale", scale))
-        self.W_raw = nn.Parameter(start(init, n_h, generator=generator))
-        self.U_raw = nn.Parameter(_initial(init_U, n_h, n_i, generator=generator))
+        self.W_raw = nn.Parameter(W_raw, requires_grad=self.map.learned)
+        self.driven = self.map.driven(n_h)
+        heads = n_h if self.driven is None else len(self.driven)
+        self.U_raw = nn.Parameter(_initial(init_U, heads, n_i, generator=generator))
         self.modrelu = ModReLU(n_h, generator=generator) if activation == "modrelu" else None
+        self.b = nn.Parameter(torch.zeros(n_h)) if self.map.biased and activation == "identity" else None
+        self._powers: tuple[Any, linear.Powers] | None = None
 
     @property
     def bits(self) -> int | None:
-        """Weight bits k; None is full precision."""
-        return None if self.q_W is None else self.q_W.bits
+        """Weight bits k, where W is not stored those of U; None is full precision."""
+        quantizer = self.q_U if self.map.structured else self.q_W
+        return None if quantizer is None else quantizer.bits
 
     def W(self) -> Tensor:
         """The orthogonal matrix, before it is quantized."""
@@ -89,7 +110,10 @@ class OrthogonalRecurrence(nn.Module):
 
     def U_q(self) -> Tensor:
         """The input matrix the network uses."""
-        return self.U_raw if self.q_U is None else self.q_U(self.U_raw)
+        U = self.U_raw if self.q_U is None else self.q_U(self.U_raw)
+        if self.driven is None:
+            return U
+        return U.new_zeros(self.n_h, self.n_i).index_copy(0, self.driven.to(U.device), U)
 
     def penalty(self) -> Tensor | None:
         """What this map adds to the loss, or None for the maps that add nothing."""
@@ -100,10 +124,41 @@ class OrthogonalRecurrence(nn.Module):
         return self._run(recurrence, x, h0, lengths)
 
     def read_out(
-        self, V: Tensor, b_o: Tensor, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None
+        self,
+        V: Tensor,
+        b_o: Tensor,
+        x: Tensor,
+        h0: Tensor | None = None,
+        *,
+        lengths: Tensor | None = None,
+        relu: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """V h_t + b_o of all steps (B, T, n_o) instead of the states, whose gradient is then never built."""
-        return self._run(recurrence_with_readout, x, h0, lengths, V, b_o)
+        return self._run(partial(recurrence_with_readout, readout_relu=relu), x, h0, lengths, V, b_o)
+
+    def last(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> Tensor:
+        """The state (B, n_h) at each sequence's end; where W is fixed and nothing bends, without unrolling."""
+        if h0 is not None or not self.closed_form:
+            return self(x, h0, lengths=lengths)[1]
+        lengths = _checked_lengths(x, lengths)
+        x = self._checked_input(x, lengths)
+        with torch.autocast(x.device.type, enabled=False):
+            return linear.last_state(x, self._powers_of_W(), self.U_q(), self.b, lengths)
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether the recurrence is linear with a W that never changes, so that its powers say all."""
+        return self.map.structured and not self.map.learned and self.activation == "identity"
+
+    def _powers_of_W(self) -> linear.Powers:
+        W = self.W_raw
+        key = (W.dtype, W.device, W._version, W.data_ptr())
+        if self._powers is None or self._powers[0] != key:
+            assert isinstance(self.map, Structured)
+            with torch.no_grad():
+                operator = self.map.operator(W)
+                self._powers = key, linear.Powers(self.W(), operator if operator.ndim == 1 else None)
+        return self._powers[1]
 
     def _run(
         self,
@@ -118,9 +173,10 @@ class OrthogonalRecurrence(nn.Module):
         lengths = _checked_lengths(x, lengths)
         x = self._checked_input(x, lengths)
         h0 = self._checked_state(x, h0)
-        b = None if self.modrelu is None else self.modrelu.b
+        b = self.b if self.modrelu is None else self.modrelu.b
         with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one
-            return function(x, self.W_q(), self.U_q(), b, *V, h0, lengths, self.activation)
+            W = self.map.operator(self.W_raw) if isinstance(self.map, Structured) else self.W_q()
+            return function(x, W, self.U_q(), b, *V, h0, lengths, self.activation)
 
     def _checked_input(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         if x.ndim == 2 and not x.is_floating_point():
@@ -174,6 +230,9 @@ class OrthogonalRNN(nn.Module):
         *,
         readout: Literal["last", "all"] = "last",
         readout_activation: str | None = None,
+        mix: bool = False,
+        noise: float = 0.0,
+        bits_V: int | None = None,
         init_V: str = "xavier-normal",
         gain_V: float = 1.0,
         generator: torch.Generator | None = None,
@@ -183,23 +242,39 @@ class OrthogonalRNN(nn.Module):
         _check_width(n_o=n_o)
         if readout not in READOUTS:
             raise unknown("readout", readout, READOUTS)
-        if readout_activation not in READOUT_ACTIVATIONS:
-            raise unknown("readout_activation", readout_activation, ["relu"])
-        self.n_o, self.readout, self.readout_activation = n_o, readout, readout_activation
-        self.recurrence = OrthogonalRecurrence(n_i, n_h, generator=generator, **recurrence_options)
+        self.n_o, self.readout, self.mix, self.noise = n_o, readout, mix, noise
+        self.recurrence = layer = OrthogonalRecurrence(n_i, n_h, generator=generator, **recurrence_options)
+        self.readout_activation = readout_activation or ("relu" if layer.map.structured else "identity")
+        if self.readout_activation not in READOUT_ACTIVATIONS:
+            raise unknown("readout_activation", readout_activation, READOUT_ACTIVATIONS)
+        if mix:
+            _check_mix(n_h, readout)
+        if not noise >= 0:
+            raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
+        k_V = layer.bits if bits_V is None and layer.map.structured else bits_V
+        self.q_V: Quantizer | None = None if k_V is None else Uniform(k_V)
         self.V = nn.Parameter(gain_V * _initial(init_V, n_o, n_h, generator=generator))
         self.b_o = nn.Parameter(torch.zeros(n_o))
+
+    def V_q(self) -> Tensor:
+        """The output matrix the network uses; the paper's is float."""
+        return self.V if self.q_V is None else self.q_V(self.V)
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
         _refuse_nan(x, lengths)
-        if self.readout == "all" and self.readout_activation is None and torch.is_grad_enabled():
-            return self.recurrence.read_out(self.V, self.b_o, x, h0, lengths=lengths)
-        states, last = self.recurrence(x, h0, lengths=lengths)
-        h = last if self.readout == "last" else states
-        if self.readout_activation == "relu":
-            h = h.relu()
-        return F.linear(h, self.V, self.b_o), last
+        relu, noisy = self.readout_activation == "relu", self.training and self.noise > 0
+        if self.readout == "all" and torch.is_grad_enabled() and not noisy:
+            return self.recurrence.read_out(self.V_q(), self.b_o, x, h0, lengths=lengths, relu=relu)
+        if self.readout == "last":
+            h = last = self.recurrence.last(x, h0, lengths=lengths)
+        else:
+            h, last = self.recurrence(x, h0, lengths=lengths)
+        if self.mix:
+            h = linear.transform(h) / math.sqrt(h.shape[-1])
+        if noisy:  # of the size that rounding the state would have: the network learns to live with it
+            h = h + self.noise * h.detach().square().mean().sqrt() * torch.randn_like(h)
+        return F.linear(h.relu() if relu else h, self.V_q(), self.b_o), last
 
     def penalty(self) -> Tensor | None:
         """What the recurrence's map adds to the loss, if anything."""
@@ -213,6 +288,21 @@ def _initial(name: str, rows: int, columns: int, *, generator: torch.Generator |
     if name not in INITS:
         raise unknown("initialisation", name, INITS)
     return INITS[name](torch.empty(rows, columns), generator=generator)  # type: ignore[operator]
+
+
+def _refuse_weight_bits(map_: OrthogonalMap, bits_W: int | None, quantizer: str | Quantizer) -> None:
+    if bits_W is not None or quantizer != "uniform":
+        got = f"bits_W={bits_W}" if bits_W is not None else f"quantizer={quantizer!r}"
+        raise SettingsError(
+            f"{type(map_).__name__} has no weights of W to quantize, got {got}: its entries are fixed already; "
+            "bits=2..8 is for U and V"
+        )
+
+
+def _check_mix(n_h: int, readout: str) -> None:
+    check_power(n_h, 2, "n_h with mix=True")
+    if readout != "last":
+        raise SettingsError("mix=True transforms the last state; this task reads out every step, leave it out")
 
 
 def _refuse_empty(x: Tensor) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from qornn.bits import FULL_PRECISION, parse_bits
 from qornn.errors import CheckpointError, SettingsError, unknown
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
 
 
@@ -26,6 +27,8 @@ def _at_least(name: str, value: float, least: float) -> None:
 
 
 AS_THE_RECIPE = "recipe"  # bits that were not asked for
+SCHEDULES = ("steps", "cosine")
+SHARED = "structured"  # the strategy that all structured maps of a recipe share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +41,16 @@ class ModelSettings:
     rank: int = 1  # projunn: of the update
     penalty: float = 0.1  # penalty: λ
     exact: bool = False  # bjorck: every iteration as written, the slow way to the same matrix
-    bits: int | None = 8
+    map_seed: int = 0  # structured maps: of the signs
+    learn: bool = False  # hadamard: its signs too
+    block: int = 16  # hadamard-block: of its blocks
+    lines: int = 16  # delay: of its lines
+    mix: bool = False  # a Walsh-Hadamard transform of the last state before it is read out
+    noise: float = 0.0  # on states while training, as a share of their size
+    bits: int | None = 8  # of W and U; with a structured map of U and V
+    bits_W: int | None = None  # None: the same as bits
     bits_U: int | None = None  # None: the same as bits
+    bits_V: int | None = None  # None: float, or with a structured map the same as bits
     activation_bits: int | None = None  # fastrnn, fastgrnn: of the state while training; else states are float
     quantizer: str = "uniform"
     scale: str = "tensor"
@@ -58,8 +69,10 @@ class TrainSettings:
     optimizer: str = "adam"
     lr: float = 1e-3
     divider: float = 1.0  # of W's updates alone
+    divider_U: float = 1.0  # of U's
     lr_factor: float = 1.0  # the learning rate is multiplied by this every lr_every epochs
     lr_every: int = 1
+    schedule: str = "steps"  # or "cosine": down to nothing at the end
     warmup: int = 0  # steps of linear rise to lr
     clip: float = 0.0  # gradient norm; 0: none
     epochs: int = 10
@@ -78,11 +91,13 @@ class TrainSettings:
             _at_least(name, getattr(self, name), 1)
         for name in ("warmup", "clip", "steps", "seed", "eval_every", "checkpoint_every", "checkpoint_seconds"):
             _at_least(name, getattr(self, name), 0)
+        if self.schedule not in SCHEDULES:
+            raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:
             raise SettingsError(f"train.seed must be below 2^32, got {self.seed}")
         if not 0 < self.fraction <= 1:
             raise SettingsError(f"train.fraction must lie in (0, 1], got {self.fraction}")
-        for name in ("lr", "lr_factor", "divider"):
+        for name in ("lr", "lr_factor", "divider", "divider_U"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise SettingsError(f"train.{name} must be positive, got {getattr(self, name)}")
 
@@ -254,8 +269,12 @@ def _for_strategy(task: str, strategy: str | None) -> Recipe:
     """The file's shared tables with the strategy's changes on top; an unlisted one takes those of the first."""
     file = _read(task)
     known = file.get("strategy", {})
-    chosen = known.get(strategy, next(iter(known.values()), {}))
-    return from_tables({t: {**file.get(t, {}), **chosen.get(t, {})} for t in ("task", "model", "train")})
+    first = known[SHARED] if strategy in STRUCTURED and SHARED in known else next(iter(known.values()), {})
+    chosen = known.get(strategy, first)
+    tables = {t: {**file.get(t, {}), **chosen.get(t, {})} for t in ("task", "model", "train")}
+    if strategy in STRUCTURED:
+        tables["model"]["map"] = strategy
+    return from_tables(tables)
 
 
 @cache

@@ -79,9 +79,16 @@ def test_the_report_has_the_figures_that_are_promised(emulator):
             for name in PEERS:  # how many times faster we are; figures are rounded
                 ratio = batch["peers"][name]["us_per_step"] / batch["us_per_step"]
                 assert batch[f"vs_{name}"] == pytest.approx(ratio, rel=0.01, abs=0.006)
-    assert emulator == [(12, "packed", target) for target in ("cortex-m4", "cortex-m0", "rv32")] * 2  # both readouts
+    targets = ("cortex-m4", "cortex-m0", "rv32")
+    dense = [(12, "packed", target) for target in targets] * 2  # both readouts
+    assert emulator == dense + [(256, "packed", target) for target in targets] * len(infer.STRUCTURED)
     wanted = {"instructions_per_step": 1000, "flash_bytes": 2000, "ram_bytes": 300, "layout": "packed", "n_h": 12}
     assert all(found == wanted for found in figures["mcu"].values())
+    assert list(figures["structured"]) == ["hadamard", "cycle"]
+    for found in figures["structured"].values():
+        assert found["agrees_with_simulate"]
+        assert found["us_per_step"] > 0
+        assert found["mcu"]["rv32"]["instructions_per_step"] == 1000
 
 
 def test_no_ratio_when_our_results_are_wrong(monkeypatch, emulator):
@@ -130,13 +137,24 @@ def test_the_command_prints_json_or_tables(monkeypatch, capsys):
     host["batch_128"] = {**host, "skipped": {"torch_lstm_int8": "gone"}}
     mcu = {"cortex-m4": {"instructions_per_step": 55, "flash_bytes": 66, "ram_bytes": 77, "layout": "packed"}}
     mcu["rv32"] = {"skipped": "no emulator"}
+    cycle = {"n_h": 256, "us_per_step": 0.125, "true_bytes": 999, "mcu": mcu}
     figures = {"bits": 4, "engine": "numpy", "host": {"170": host}, "mcu": mcu, "mcu_int8_readout": mcu}
+    figures["structured"] = {"cycle": cycle}
     monkeypatch.setattr(infer, "bench_infer", lambda **_: figures)
     cli.run("infer", json=True)
     assert json.loads(capsys.readouterr().out) == figures
     cli.run("infer", json=False)
     shown = capsys.readouterr().out
-    for words in ("instructions, not cycles", "7.875", "5.25", "888", "skipped: gone", "skipped: no emulator", "55"):
+    for words in (
+        "instructions, not cycles",
+        "7.875",
+        "5.25",
+        "888",
+        "skipped: gone",
+        "skipped: no emulator",
+        "55",
+        "0.125",
+    ):
         assert words in shown
 
 

@@ -58,3 +58,14 @@ def test_peak_memory_is_that_of_the_steps_alone(monkeypatch):
 def test_unknown_shape():
     with pytest.raises(SettingsError, match="Did you mean 'mnist'"):
         train.bench_train(["minst"])
+
+
+def test_a_structured_map_against_the_dense_network(monkeypatch):
+    monkeypatch.setattr(train, "SHAPES", TINY)
+    figures = train.bench_map("hadamard", ["mnist"], repeats=1, say=lambda _: None)
+    found = figures["shapes"]["mnist"]
+    assert found["n_h"] == 16  # the next size that every structured map has
+    assert found["step_vs_dense"] > 0
+    assert set(found["step_seconds"]) == {"dense", "hadamard"}
+    with pytest.raises(SettingsError, match="unknown structured map 'bjorck'"):
+        train.bench_map("bjorck")

@@ -17,25 +17,6 @@ pytestmark = pytest.mark.skipif(native.library() is None, reason="qornn was inst
 TOLERANCE = 2e-5  # relative to the norm: float32 sums in another order
 
 
-def isas():
-    if native.library() is None:
-        return []
-    before = native.library().qornn_isa()
-    found = [
-        name for name in ("generic", "avx2", "avx512", "neon") if not native.library().qornn_use_isa(name.encode())
-    ]
-    native.library().qornn_use_isa(before)
-    return found
-
-
-@pytest.fixture(params=isas())
-def isa(request):
-    before = native.library().qornn_isa()
-    native.library().qornn_use_isa(request.param.encode())
-    yield request.param
-    native.library().qornn_use_isa(before)
-
-
 def problem(B, T, n_h, n_i, activation, codes, masked, seed=0):
     """Arguments of the recurrence, tame enough that two orders of summation agree, and a readout."""
     g = torch.Generator().manual_seed(seed)
@@ -192,8 +173,8 @@ def test_everything_but_float32_on_the_cpu_goes_to_the_reference():
 @pytest.mark.parametrize("codes", [False, True])
 def test_opcheck(codes):
     (x, W, U, b, h0, lengths, activation), V, b_o = problem(3, 4, 6, 2, "modrelu", codes, masked=True)
-    torch.library.opcheck(native.forward_op, (x, W, U, b, V, b_o, h0, lengths, activation))
-    torch.library.opcheck(native.forward_op, (x, W, U, b, None, None, h0, None, activation))
+    torch.library.opcheck(native.forward_op, (x, W, U, b, V, b_o, h0, lengths, activation, False))
+    torch.library.opcheck(native.forward_op, (x, W, U, b, None, None, h0, None, activation, False))
 
 
 BAD = [
@@ -220,7 +201,7 @@ def test_wrong_shapes_and_values_are_refused_before_native_code(name, value, mes
     (x, W, U, b, h0, lengths, activation), V, b_o = problem(3, 4, 6, 2, "modrelu", codes=False, masked=True)
     given = {"x": x, "W": W, "U": U, "b": b, "V": V, "b_o": b_o, "h0": h0, "lengths": lengths} | {name: value}
     with pytest.raises(SettingsError, match=message):
-        native.forward_op(*given.values(), activation)
+        native.forward_op(*given.values(), activation, False)
 
 
 @pytest.mark.filterwarnings("ignore")  # dynamo's own

@@ -123,10 +123,11 @@ def test_targets_that_would_compile_to_something_else_are_refused(tmp_path):
     "target",
     ["thumb-freestanding-eabihf -mcpu=cortex_m7+fp_armv8d16sp", "aarch64-linux-gnu", "x86_64-linux-gnu -mfma"],
 )
-def test_products_are_not_fused_whatever_the_options(target, tmp_path):
+@pytest.mark.parametrize("readout", ["float", "float_wide", "mix_float"])
+def test_products_are_not_fused_whatever_the_options(target, readout, tmp_path):
     """With this option clang does not heed the pragma."""
     options = ["-target", *target.split(), "-O2", "-ffp-contract=fast"]
-    run(*command("clang"), *options, "-S", RUNTIME / "qornn_readout_float.c", "-o", tmp_path / "out.s")
+    run(*command("clang"), *options, "-S", RUNTIME / f"qornn_readout_{readout}.c", "-o", tmp_path / "out.s")
     assert not re.search(r"\bv?fn?m(add|la|ls|sub|a\.|s\.)", (tmp_path / "out.s").read_text())
 
 

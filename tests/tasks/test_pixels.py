@@ -34,3 +34,11 @@ def test_limit_keeps_the_first_training_images_only(name, small_task):
 def test_limit_of_nothing_is_refused(name):
     with pytest.raises(SettingsError, match="limit must be a whole number of at least 1, got 0"):
         make_task(name, limit=0)
+
+
+def test_pixels_about_their_centre():
+    from qornn.tasks.digits import Digits
+
+    plain, centred = (task.batch("test", 0, 20).x for task in (Digits(), Digits(centre=5, spread=6)))
+    torch.testing.assert_close(centred, (16 * plain - 5) / 6)
+    assert Digits(centre=5, spread=6).raw_input == (0, 16, 1 / 6, 5)

@@ -48,6 +48,15 @@ def test_the_divider_scales_the_finished_update_of_w_alone():
     assert torch.allclose(moved[1.0]["recurrence.W_raw"] / 32, moved[32.0]["recurrence.W_raw"])
 
 
+def test_u_has_a_divider_of_its_own():
+    model = OrthogonalRNN(2, 8, 3, map="hadamard", generator=torch.Generator().manual_seed(0))
+    optimizer = make_optimizer(model, TrainSettings(divider_U=0.25))
+    set_learning_rate(optimizer, 1e-3)
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    assert rates[id(model.recurrence.U_raw)] == pytest.approx(4e-3)
+    assert rates[id(model.V)] == rates[id(model.recurrence.b)] == 1e-3
+
+
 def test_projunn_is_retracted_and_bjorck_is_not():
     for map_, stays in (("projunn", True), ("bjorck", False)):
         model = OrthogonalRNN(1, 10, 2, map=map_, generator=torch.Generator().manual_seed(0))

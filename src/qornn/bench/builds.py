@@ -113,10 +113,23 @@ def build(name: str, shape: Shape, activation: str) -> nn.Module:
     return BUILDS[name](model)
 
 
+def structured(map: str, shape: Shape) -> nn.Module:
+    """The network of a structured map on that shape."""
+    return OrthogonalRNN(
+        shape.n_i,
+        shape.n_h,
+        shape.n_o,
+        map=map,
+        bits=BITS,
+        readout=shape.readout,  # type: ignore[arg-type]
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
 def training_step(model: nn.Module, shape: Shape) -> Callable[[], float]:
     """A whole step: map, quantizer, recurrence, readout, loss, backward, optimizer. W changes at every call."""
     x, target = batch(shape)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-4)
 
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)

@@ -33,6 +33,7 @@ CALIBRATED = 50  # steps; an untrained 4-bit W may grow, and α_h should not fol
 SLOT = 0.02  # seconds
 SETTLE = 0.02  # seconds: the threads of onnxruntime and OpenMP spin for a while after a call, at the next one's cost
 TARGETS = ("cortex-m4", "cortex-m0", "rv32")
+STRUCTURED, STRUCTURED_SIZE = ("hadamard", "cycle"), 256  # no W stored: the cheapest steps we have
 LAYOUT = "packed"  # on devices flash is what is scarce
 MEASURED = (
     *("instructions_per_step", "instructions_per_readout", "flash_bytes", "ram_bytes", "stack_bytes"),
@@ -50,7 +51,7 @@ def bench_infer(
     """Batch 1 on one thread, batch 128 on all or one; no ratio where our results are not those of `simulate`."""
     if repeats < 1:
         raise QornnError(f"repeats must be at least 1, got {repeats}")
-    programs = {n_h: make_program(n_h) for n_h in sizes}
+    programs, targets = {n_h: make_program(n_h) for n_h in sizes}, tuple(targets)
     threads = torch.get_num_threads()
     try:
         host = {str(n_h): _bench_size(program, repeats, say) for n_h, program in programs.items()}
@@ -68,6 +69,7 @@ def bench_infer(
         "mcu_int8_readout": {
             target: _on_device(make_program(device.n_h, readout="int8"), target, say) for target in targets
         },
+        "structured": {name: _bench_structured(name, targets, repeats, say) for name in STRUCTURED},
     }
 
 
@@ -78,6 +80,40 @@ def make_program(n_h: int, seed: int = 0, *, readout: Literal["float", "int8"] =
     pixels = torch.randint(0, 256, (16, CALIBRATED, 1), generator=generator)
     samples = make_samples(0, 255, 1 / 255, channels=1)
     return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, readout=readout, input=samples, quiet=True)
+
+
+def make_structured(map: str, n_h: int = STRUCTURED_SIZE, seed: int = 0) -> IntegerProgram:
+    """The same task by a linear recurrence whose W is not stored, U and V of 4 bits, untrained."""
+    generator = torch.Generator().manual_seed(seed)
+    settings: dict[str, Any] = {
+        "map": map,
+        "bits": BITS,
+        "bits_V": BITS,
+        "activation": "identity",
+        "readout_activation": "relu",
+    }
+    model = OrthogonalRNN(1, n_h, N_O, readout="last", generator=generator, **settings)
+    pixels = torch.randint(0, 256, (16, CALIBRATED, 1), generator=generator)
+    samples = make_samples(0, 255, 1 / 255, channels=1)
+    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, input=samples, quiet=True)
+
+
+def _bench_structured(map: str, targets: Iterable[str], repeats: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Our engine alone at batch 1 on one thread: the peers do not have such a W."""
+    program = make_structured(map)
+    x = np.random.default_rng(0).integers(0, 256, (1, T, 1)).astype(np.int16)
+    say(f"{map}, n_h = {program.n_h}, batch 1: {repeats * TURNS} turns")
+    key = ("ours", 1)
+    seconds = _interleaved({key: lambda: program.run(x, threads=1)}, repeats * TURNS)[key]
+    return {
+        "n_h": program.n_h,
+        "agrees_with_simulate": bool((program.run(x, threads=1) == simulate(program, x)[1]).all()),
+        "engine": in_use(program),
+        "us_per_step": round(median(seconds) / T * 1e6, 3),
+        "fastest_us_per_step": round(min(seconds) / T * 1e6, 3),
+        "true_bytes": program.true_bytes,
+        "mcu": {target: _on_device(program, target, say) for target in targets},
+    }
 
 
 def _bench_size(program: IntegerProgram, repeats: int, say: Callable[[str], None]) -> dict[str, Any]:

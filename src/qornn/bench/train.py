@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -16,10 +17,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from qornn.bench.builds import SHAPES, Shape, batch, build, training_step
+from qornn.bench.builds import SHAPES, Shape, batch, build, structured, training_step
 from qornn.errors import QornnError, unknown
 from qornn.maps import Bjorck, start
 from qornn.recurrence import in_use, recurrence, recurrence_with_readout, reference
+from qornn.structure import MAPS as STRUCTURED
 
 SGEMMS = 20  # products of 1024³ in one measurement: long enough to be timed
 TOLERANCE = 1e-4  # relative, float32
@@ -33,10 +35,7 @@ def bench_train(
     shapes: list[str] | None = None, *, repeats: int = 5, say: Callable[[str], None] = print
 ) -> dict[str, Any]:
     """Measure every shape; a ratio whose two sides disagree in their results is not given."""
-    for name in shapes or []:
-        if name not in SHAPES:
-            raise unknown("shape", name, SHAPES)
-    found = {name: _bench_shape(name, SHAPES[name], repeats, say) for name in shapes or SHAPES}
+    found = {name: _bench_shape(name, SHAPES[name], repeats, say) for name in _known(shapes)}
     peaks = [figures.pop("peak_gflops") for figures in found.values()]
     return {
         "peak_gflops": round(median(peaks), 1),
@@ -78,6 +77,37 @@ def _bench_shape(name: str, shape: Shape, repeats: int, say: Callable[[str], Non
         "epoch_minutes": round(seconds["step ours modrelu"] * shape.steps_per_epoch / 60, 2),
         "paper_gpu_epoch_minutes": shape.paper_minutes,
     }
+
+
+def bench_map(
+    map: str, shapes: list[str] | None = None, *, repeats: int = 5, say: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Training steps of a structured network against the dense one of the same width, in one run."""
+    if map not in STRUCTURED:
+        raise unknown("structured map", map, STRUCTURED)
+    found = {}
+    for name in _known(shapes):
+        width = 4 ** math.ceil(math.log(SHAPES[name].n_h, 4))  # a size that all of them have
+        shape = replace(SHAPES[name], n_h=width)
+        calls: dict[str, Callable[[], object]] = {
+            "dense": training_step(build("ours", shape, "relu"), shape),
+            map: training_step(structured(map, shape), shape),
+        }
+        say(f"{name}: {repeats} interleaved repeats of {len(calls)} measurements")
+        seconds = _interleaved(calls, repeats)
+        found[name] = {
+            "n_h": width,
+            "step_seconds": {who: round(value, 4) for who, value in seconds.items()},
+            "step_vs_dense": round(seconds["dense"] / seconds[map], 2),
+        }
+    return {"map": map, "threads": torch.get_num_threads(), "repeats": repeats, "shapes": found}
+
+
+def _known(shapes: list[str] | None) -> list[str]:
+    for name in shapes or []:
+        if name not in SHAPES:
+            raise unknown("shape", name, SHAPES)
+    return list(shapes or SHAPES)
 
 
 def _interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:

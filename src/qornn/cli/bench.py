@@ -24,6 +24,9 @@ def run(
     shape: Annotated[
         list[str] | None, typer.Option(help="train: copy, mnist or ptb; all by default; repeatable.")
     ] = None,
+    map: Annotated[
+        str | None, typer.Option(help="train: steps of this structured map against the dense network's.")
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; medians are given.")] = 5,
     json: Json = False,
 ) -> None:
@@ -31,15 +34,21 @@ def run(
 
     Example: qornn bench train --shape mnist
 
+    Example: qornn bench train --map hadamard
+
     Example: qornn bench infer --json
     """
     if what not in BENCHES:
         raise unknown("bench", what, BENCHES)
-    if what == "infer" and shape:
-        raise SettingsError("--shape goes with bench train; bench infer measures n_h = 170 and 256")
-    figures = _train(shape, repeats) if what == "train" else _infer(repeats)
+    if what == "infer" and (shape or map):
+        raise SettingsError("--shape and --map go with bench train; bench infer measures its own networks")
+    figures = _train(shape, map, repeats) if what == "train" else _infer(repeats)
     if json:
         print_json(figures)
+    elif map is not None:
+        rows = [[n, f["n_h"], *f["step_seconds"].values(), f["step_vs_dense"]] for n, f in figures["shapes"].items()]
+        title = f"A training step, seconds (medians), {figures['threads']} threads"
+        print_table(title, ["shape", "n_h", "dense", map, "times faster"], rows)
     else:
         (_show_train if what == "train" else _show_infer)(figures)
 
@@ -48,9 +57,11 @@ def _say(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def _train(shape: list[str] | None, repeats: int) -> dict[str, Any]:
-    from qornn.bench.train import bench_train
+def _train(shape: list[str] | None, map: str | None, repeats: int) -> dict[str, Any]:
+    from qornn.bench.train import bench_map, bench_train
 
+    if map is not None:
+        return bench_map(map, shape, repeats=repeats, say=_say)
     return bench_train(shape, repeats=repeats, say=_say)
 
 
@@ -84,14 +95,21 @@ def _show_infer(figures: dict[str, Any]) -> None:
             for name, peer in found["peers"].items():
                 rows.append([n_h, B, name, peer["us_per_step"], found.get(f"vs_{name}"), peer["model_bytes"]])
             rows += [[n_h, B, name, f"skipped: {why}", None, None] for name, why in found.get("skipped", {}).items()]
+    structured = figures.get("structured", {})
+    rows += [
+        [found["n_h"], 1, f"ours, {name}", found["us_per_step"], None, found["true_bytes"]]
+        for name, found in structured.items()
+    ]
     title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs a time step of the batch (medians)"
     print_table(title, ["n_h", "batch", "who", "µs a step", "ours is faster", "model bytes"], rows)
+    measured = [("float V", figures["mcu"]), ("8-bit V", figures["mcu_int8_readout"])]
+    measured += [(f"{name}, 4-bit V", found["mcu"]) for name, found in structured.items()]
     devices = [
         [target, readout, f"skipped: {found['skipped']}", None, None, None]
         if "skipped" in found
         else [target, readout, *(found[k] for k in ("instructions_per_step", "flash_bytes", "ram_bytes", "layout"))]
-        for readout, key in (("float V", "mcu"), ("8-bit V", "mcu_int8_readout"))
-        for target, found in figures[key].items()
+        for readout, found_on in measured
+        for target, found in found_on.items()
     ]
     columns = ["target", "readout", "instructions a step", "flash bytes", "RAM bytes", "layout"]
     print_table("Emulated devices; instructions, not cycles", columns, devices)

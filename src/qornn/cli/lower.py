@@ -17,10 +17,21 @@ def run(
     out: Annotated[Path, typer.Option("-o", "--out", help="The program's file, FILE.qornn.")],
     activation_bits: ActivationBits = 12,
     bits: Annotated[str | None, typer.Option("--bits", help="Quantize the weights first, without retraining.")] = None,
-    scheme: Annotated[str, typer.Option(help="per-row, or paper: one factor for all rows.")] = "per-row",
+    scheme: Annotated[
+        str | None,
+        typer.Option(help="per-row, or paper: one factor for all rows; by default per-row, paper for a structured W."),
+    ] = None,
     requant: Annotated[str, typer.Option(help="multiplier; thresholds or table with --scheme paper.")] = "multiplier",
-    readout: Annotated[str, typer.Option(help="float, or int8: an integer network to the end.")] = "float",
-    alpha_h: Annotated[str, typer.Option(help="max, or a percentile of |h| such as 99.99.")] = "max",
+    readout: Annotated[
+        str | None,
+        typer.Option(
+            help="float, or int8: an integer network to the end; by default float, or the integers V was trained as."
+        ),
+    ] = None,
+    alpha_h: Annotated[
+        str | None, typer.Option(help="max, or a percentile of |h| such as 99.99; by default max where bits suffice.")
+    ] = None,
+    clip: Annotated[float, typer.Option(help="Saturate states at this part of alpha_h, such as 0.7.")] = 1.0,
     input_bits: Annotated[int | None, typer.Option(help="Bits of the inputs; lossless by default.")] = None,
     input_alpha: Annotated[float | None, typer.Option(help="alpha_i, as the paper's 1; lossless by default.")] = None,
     sequences: Annotated[int, typer.Option(help="Calibration sequences of each split; 0 for all.")] = 10_000,
@@ -51,6 +62,7 @@ def run(
             requant=requant,  # type: ignore[arg-type]
             readout=readout,  # type: ignore[arg-type]
             alpha_h=alpha_h,
+            clip=clip,
             input_bits=input_bits,
             input_alpha=input_alpha,
             sequences=sequences or None,

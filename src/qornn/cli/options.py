@@ -12,7 +12,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, as in train.lr=1e-3 or model.n_h=64; repeatable.")
 ]
-Map = Annotated[str | None, typer.Option("--map", help="How W is kept orthogonal: bjorck, projunn, penalty or free.")]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        help="How W is kept orthogonal: bjorck, projunn, penalty or free; or a W that is not stored: hadamard, "
+        "hadamard-block, cycle, delay or quaternion.",
+    ),
+]
 Model = Annotated[str, typer.Option("--model", help="Kind of network.")]
 Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
 ActivationBits = Annotated[int, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.")]

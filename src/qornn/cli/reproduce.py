@@ -26,7 +26,8 @@ def run(
         str | None,
         typer.Argument(
             help="A table: performance, sizes, ablation, alphas, complexity, copy190, copy2000, pmnist360, ptb2048, "
-            "hyper, adding170, adding400, compute or literature. A figure: instability, copy-curves or pmnist-curves."
+            "hyper, adding170, adding400, compute, literature, or structured, beyond the paper. A figure: instability, "
+            "copy-curves or pmnist-curves."
         ),
     ] = None,
     cells: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import Bits, Json, Model, Set
+from qornn.cli.options import Bits, Json, Map, Model, Set
 from qornn.cli.output import bits_text, print_json, print_table
 from qornn.errors import SettingsError
 from qornn.integer.size import KB
@@ -25,6 +25,7 @@ def run(
     ] = None,
     bits: Bits = "recipe",
     model: Model = "qornn",
+    map: Map = None,
     set: Set = None,
     json: Json = False,
 ) -> None:
@@ -36,20 +37,21 @@ def run(
     from qornn.recipe import AS_THE_RECIPE, find_cell, read_run, resolve
 
     if what is None:
-        if bits != AS_THE_RECIPE or set:
-            raise SettingsError("--bits and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
+        if bits != AS_THE_RECIPE or set or map:
+            raise SettingsError("--bits, --map and --set need a task, as in `qornn size pmnist --bits 4`")
         _paper_table(json)
         return
     if locate(what).is_file():
-        if bits != AS_THE_RECIPE or set:
-            raise SettingsError(f"{what} is a finished program; --bits and --set are for tasks and runs")
+        if bits != AS_THE_RECIPE or set or map:
+            raise SettingsError(f"{what} is a finished program; --bits, --map and --set are for tasks and runs")
         _print(what, _of_program(locate(what)), json)
         return
     if (Path(what) / "recipe.toml").exists():
         own = [] if bits == AS_THE_RECIPE else [f"model.bits={bits}"]
+        own += [] if map is None else [f"model.map={map}"]
         recipe = read_run(Path(what)).override([*own, *(set or [])])
     else:
-        recipe = resolve(what, model=model, bits=bits, settings=set or [])
+        recipe = resolve(what, model=model, map=map, bits=bits, settings=set or [])
     figures = _figures(recipe)
     cell = find_cell(recipe)
     figures["paper_kB_published"] = cell.facts.get("paper_kB") if cell else None
@@ -76,19 +78,26 @@ def _of_program(path: Path) -> dict[str, Any]:
     """A program's own figures: its true bounds and scales, not those of its shape."""
     from qornn.integer.parts import Codes
     from qornn.integer.size import complexity, size
+    from qornn.integer.structured import Structured
+    from qornn.integer.structured_size import structured_size, structured_step
     from qornn.opening import load_program
 
     p = load_program(path)
-    found = size(p.n_i, p.n_h, p.n_o, bits=p.W.bits, bits_U=p.U.bits, activation_bits=p.state.bits)
-    operations = complexity(
-        p.n_i,
-        p.n_h,
-        bits=p.W.bits,
-        bits_U=p.U.bits,
-        activation_bits=p.state.bits,
-        input_bits=p.input.bits,
-        one_hot=isinstance(p.input, Codes),
-    )
+    one_hot = isinstance(p.input, Codes)
+    if isinstance(p.W, Structured):
+        shape = {"block": getattr(p.W, "block", 16), "lines": 16 if p.W.driven is None else len(p.W.driven)}
+        name = "hadamard-block" if shape["block"] < p.n_h and p.W.kind == "hadamard" else p.W.kind
+        bits_V = getattr(p.readout, "bits", None)
+        found = structured_size(
+            name, p.n_i, p.n_h, p.n_o, bits=p.U.bits, bits_V=bits_V, activation_bits=p.state.bits, **shape
+        )
+        operations = structured_step(
+            name, p.n_i, p.n_h, bits=p.U.bits, input_bits=p.input.bits, one_hot=one_hot, **shape
+        )
+    else:
+        bits: dict[str, Any] = {"bits": p.W.bits, "bits_U": p.U.bits, "activation_bits": p.state.bits}
+        found = size(p.n_i, p.n_h, p.n_o, **bits)
+        operations = complexity(p.n_i, p.n_h, **bits, input_bits=p.input.bits, one_hot=one_hot)
     alphas = {"W": p.W.alpha, "U": p.U.alpha}
     alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
     rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
@@ -97,6 +106,7 @@ def _of_program(path: Path) -> dict[str, Any]:
         "n_i": p.n_i,
         "n_h": p.n_h,
         "n_o": p.n_o,
+        "W": p.W.kind,
         "bits": p.W.bits,
         "bits_U": p.U.bits,
         "activation_bits": p.state.bits,
@@ -121,11 +131,20 @@ def _of_program(path: Path) -> dict[str, Any]:
 
 def _figures(recipe: Recipe) -> dict[str, Any]:
     from qornn.integer.size import baseline_size, complexity, size
+    from qornn.integer.structured_size import structured_size, structured_step
+    from qornn.structure import MAPS
     from qornn.tasks import make_task
 
     settings = dict(recipe.task)
     task, m = make_task(settings.pop("name"), **settings), recipe.model
-    if m.kind == "qornn":
+    if m.kind == "qornn" and m.map in MAPS:
+        shape = {"block": m.block, "lines": m.lines}
+        widths: dict[str, Any] = {"bits": m.bits, "bits_U": m.bits_U, "bits_V": m.bits_V}
+        found = structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape)
+        operations = structured_step(
+            m.map, task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=_input_bits(task), **shape
+        )
+    elif m.kind == "qornn":
         found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
         operations = complexity(
             task.n_i, m.n_h, bits=m.bits, bits_U=m.bits_U, one_hot=task.one_hot, input_bits=_input_bits(task)

@@ -10,12 +10,15 @@ import numpy as np
 
 from qornn import __version__
 from qornn.errors import SettingsError, unknown
-from qornn.export import c_folder, c_names, c_vectors
+from qornn.export import c_folder, c_names, c_state, c_vectors
 from qornn.export.c_arrays import Constants, Layout, array, constants, initializer
+from qornn.export.c_state import state_bytes
 from qornn.export.c_vectors import Vectors
 from qornn.integer import layout as layouts
+from qornn.integer.matrix import Dense, Recurrent
 from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
 from qornn.integer.program import IntegerProgram
+from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 LAYOUTS: Final = ("packed", "bytes")
 STEPS_LIMIT: Final = 100_000
@@ -60,25 +63,6 @@ def c(
     return out
 
 
-def state_bytes(program: IntegerProgram, layout: Layout) -> int:
-    """sizeof(NAME_state): which buffer is the state, the two buffers, and room for the inputs of a step."""
-    size = 4 + 2 * 2 * _units(program, layout) + 2 * _inputs(program, layout)
-    return -(-size // 4) * 4
-
-
-def _units(program: IntegerProgram, layout: Layout) -> int:
-    return layouts.units(program.n_h, program.W.bits if layout == "packed" else None)
-
-
-def _inputs(program: IntegerProgram, layout: Layout) -> int:
-    """Room for x_i, as qornn_inputs says."""
-    if isinstance(program.input, Codes):
-        return 0
-    if not layouts.U_in_rows(program, layout):
-        return program.n_i
-    return layouts.units(program.n_i, program.U.bits if layout == "packed" else None)
-
-
 def _words(
     program: IntegerProgram, found: Constants, vectors: Vectors, *, name: str, layout: Layout
 ) -> dict[str, object]:
@@ -97,8 +81,6 @@ def _words(
         "n_h": program.n_h,
         "n_o": program.n_o,
         "bits_h": program.state.bits,
-        "units": _units(program, layout),
-        "group": _group(program.W.bits, layout),
         "data_bytes": found.nbytes,
         "ram_bytes": state_bytes(program, layout) + 4 * program.n_o,
         "checksum": checksum,
@@ -113,21 +95,20 @@ def _words(
         "seed": c_vectors.SEED,
         "inputs_per_step": vectors.inputs.shape[1],
         "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
-        **_input_words(program, name, layout),
+        **c_state.words(program, name, layout),
+        **_input_words(program, name),
         **_output_words(program, name),
     }
 
 
-def _input_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, str]:
-    words = {"quantize_h": "", "quantize_c": "", "x_field": "", "x_room": ""}
+def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
+    words = {"quantize_h": "", "quantize_c": ""}
     if isinstance(program.input, Codes):
-        call = f"qornn_step_code(&{name}_program, code, s->h[now], s->h[now ^ 1u])"
         comment = f"/* One step; a code outside 0..{program.n_i - 1} changes nothing and returns 1, otherwise 0. */"
         return words | {
             "parameter": "int32_t code",
             "argument": "code",
             "example_argument": "x[0]",
-            "call": call,
             "step_comment": comment,
         }
     low, high = program.input.low, program.input.high
@@ -137,29 +118,11 @@ def _input_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str
         facts = {"name": name, "gain": gain, "offset": offset, "low": low, "high": high}
         words |= {"quantize_h": c_folder.fill("quantize.h", facts), "quantize_c": c_folder.fill("quantize.c", facts)}
     return words | {
-        **_x_words(program, name, layout),
         "parameter": "const int16_t *x",
         "argument": "x",
         "example_argument": "x",
-        "call": f"qornn_step(&{name}_program, x, s->x, s->h[now], s->h[now ^ 1u])",
         "step_comment": f"/* One step of {name}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
     }
-
-
-def _x_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, str]:
-    """The field of x_i in the state, and with U row by row the check that it is as long as the kernels read."""
-    room = _inputs(program, layout)
-    if not layouts.U_in_rows(program, layout):
-        return {"x_field": f"    int16_t x[{name}_N_I];\n"}
-    length = f"QORNN_UNITS({program.n_i}u, {_group(program.U.bits, layout)})"
-    return {
-        "x_field": f"    int16_t x[{room}]; /* {name}_N_I, and zeros up to whole words of weights */\n",
-        "x_room": f"typedef char {name}_x_has_room[{room} == {length} ? 1 : -1];\n",
-    }
-
-
-def _group(bits: int, layout: Layout) -> str:
-    return f"QORNN_GROUP_PACKED({bits}u)" if layout == "packed" else "QORNN_GROUP_BYTES"
 
 
 def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
@@ -180,10 +143,16 @@ def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
 def _facts(program: IntegerProgram, layout: Layout) -> list[str]:
     inputs = "codes" if isinstance(program.input, Codes) else "channels"
     metric = program.provenance.get("metric")
+    weights = (
+        f"weights of {program.W.bits} bits ({layout})"
+        if isinstance(program.W, Dense)
+        else f"U of {program.U.bits} bits ({layout}), {_known(program.W)}"
+    )
+    mixed = "transformed by Walsh-Hadamard and " if program.readout.mix else ""
     lines = [
-        f"{program.n_i} {inputs}, {program.n_h} units, {program.n_o} outputs; weights of {program.W.bits} bits"
-        f" ({layout}), states of {program.state.bits} bits",
-        f"read out {'at the end of a sequence' if program.steps == 'last' else 'at every step'}",
+        f"{program.n_i} {inputs}, {program.n_h} units, {program.n_o} outputs; {weights}, states of "
+        f"{program.state.bits} bits",
+        f"{mixed}read out {'at the end of a sequence' if program.steps == 'last' else 'at every step'}",
     ]
     if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
         task = program.provenance.get("task")
@@ -194,14 +163,29 @@ def _facts(program: IntegerProgram, layout: Layout) -> list[str]:
     return lines
 
 
+def _known(W: Recurrent) -> str:
+    """A W that is not stored, and what is stored instead."""
+    if isinstance(W, Hadamard):
+        blocks = "" if W.block == W.n_h else f" in {W.n_h // W.block} blocks of {W.block}"
+        return f"W: signed Hadamard{blocks}, {layouts.pack_signs(W.signs).nbytes} bytes of signs"
+    if isinstance(W, Delay):
+        signs = layouts.pack_signs(W.signs).nbytes
+        return f"W: {len(W.signs)} delay lines mixed by a signed Hadamard, {signs} bytes of signs"
+    if isinstance(W, Quaternion):
+        stored = f"{W.codes.nbytes} bytes of codes and {layouts.pack_signs(W.signs).nbytes} of signs"
+        return f"W: {len(W.codes)} stages of quaternion blocks, {stored}"
+    return "W: one signed cycle, nothing stored"
+
+
 def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[str, int]:
     """The memory table, whatever is known before compiling."""
 
     def of(*fields: str) -> int:
         return sum(found.arrays[field].nbytes for field in fields if field in found.arrays)
 
-    W, U = of("W_planes", "W_bytes"), of("U_planes", "U_packed", "U_rows", "U_bytes")
-    readout = of("V", "b_o", "V_int", "b_o_int")
+    W = of("W_planes", "W_bytes", "signs", "codes")
+    U = of("U_planes", "U_packed", "U_words", "U_rows", "U_bytes")
+    readout = of("V", "b_o", "V_int", "V_packed", "b_o_int")
     state, outputs = state_bytes(program, layout), 4 * program.n_o
     return {
         "flash: W": W,
@@ -216,9 +200,20 @@ def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[s
 
 
 def _work(program: IntegerProgram) -> dict[str, int]:
-    """Multiply-accumulates; codes select a column of U, which is only added."""
-    driven = program.n_h * program.n_i if isinstance(program.input, Samples) else 0
-    return {"a step": program.n_h**2 + driven, "a readout": program.n_h * program.n_o}
+    """Multiply-accumulates; codes select a column of U, which is only added. A W that is not stored takes additions."""
+    W, n_h = program.W, program.n_h
+    rows = n_h if W.driven is None else len(W.driven)
+    driven = rows * program.n_i if isinstance(program.input, Samples) else 0
+    readout = {"a readout": n_h * program.n_o}
+    if program.readout.mix:  # twelve additions for each four units of S h and four of h
+        readout["a readout: transform, additions alone"] = 12 * (n_h // 4) ** 2 or 2
+    if isinstance(W, Dense):
+        return {"a step": n_h**2 + driven, **readout}
+    if isinstance(W, Quaternion):
+        return {"a step: W": 4 * n_h * len(W.codes), "a step: U": driven, **readout}
+    mixed = W.block if isinstance(W, Hadamard) else len(W.signs) if isinstance(W, Delay) else 1
+    additions = (n_h if isinstance(W, Hadamard) else mixed) * (mixed.bit_length() - 1)
+    return {"a step: W, additions alone": additions, "a step: U": driven, **readout}
 
 
 def _table(rows: dict[str, int]) -> str:

@@ -7,12 +7,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from qornn.errors import SettingsError
 from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 Layout = Literal["packed", "bytes"]
 LINE: Final = 116
@@ -52,19 +52,16 @@ _FIELDS: Final = """
     n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes row_bytes bias bias_wide
     shift_W shift_U shift multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale
-    V_int b_o_int"""
+    V_int b_o_int recurrent moves block signs codes U_words bits_V V_packed mix"""
 FIELDS: Final = tuple(_FIELDS.split())
 _POINTERS: Final = """
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes bias bias_wide thresholds table
-    M_W M_U M_I row_shift V b_o V_int b_o_int"""
+    M_W M_U M_I row_shift V b_o V_int b_o_int signs codes U_words V_packed"""
 POINTERS: Final = frozenset(_POINTERS.split())
 
 
 def constants(program: IntegerProgram, layout: Layout) -> Constants:
     """Everything a step and a readout need."""
-    if not isinstance(program.W, Dense):
-        raise SettingsError(f"C export knows dense matrices, not W of kind {program.W.kind!r}")
-    packed = layout == "packed"
     arrays: dict[str, np.ndarray] = {}
     numbers: dict[str, Any] = {
         "n_i": program.n_i,
@@ -74,30 +71,52 @@ def constants(program: IntegerProgram, layout: Layout) -> Constants:
         "bits_U": program.U.bits,
         "bits_h": program.state.bits,
         "bits_x": program.input.bits,
-        "layout": "QORNN_PACKED" if packed else "QORNN_BYTES",
+        "layout": "QORNN_PACKED" if layout == "packed" else "QORNN_BYTES",
         "activation": ACTIVATIONS[type(program.activation)],
         "requant": REQUANTS[type(program.requant)],
         "steps": "QORNN_LAST" if program.steps == "last" else "QORNN_ALL",
     }
-    if packed:
-        arrays["W_planes"] = layouts.pack_rows(program.W.integers, program.W.bits)
-    else:
-        arrays["W_bytes"] = layouts.pad_rows(program.W.integers)
-        numbers["row_bytes"] = arrays["W_bytes"].shape[1]
+    _W(program, layout, arrays, numbers)
     arrays |= _U(program, layout)
     for add in (_input, _requant, _readout):
         add(program, arrays, numbers)
     return Constants(arrays=arrays, numbers={key: str(value) for key, value in numbers.items()})
 
 
+def _W(program: IntegerProgram, layout: Layout, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    W = program.W
+    numbers["recurrent"] = f"QORNN_{W.kind.upper()}"
+    if isinstance(W, Dense):
+        if layout == "packed":
+            arrays["W_planes"] = layouts.pack_rows(W.integers, W.bits)
+        else:
+            arrays["W_bytes"] = layouts.pad_rows(W.integers)
+            numbers["row_bytes"] = arrays["W_bytes"].shape[1]
+    if isinstance(W, Hadamard | Delay | Quaternion):
+        arrays["signs"] = layouts.pack_signs(W.signs)
+    if isinstance(W, Quaternion):
+        arrays["codes"] = W.codes
+    if isinstance(W, Hadamard):
+        numbers["block"] = W.block
+    if isinstance(W, Delay):
+        numbers |= {"block": len(W.signs), "moves": int(layouts.moves(program))}
+
+
+def _rows(program: IntegerProgram) -> np.ndarray | slice:
+    """The rows that are stored of U, of the bias and of the multipliers."""
+    return program.W.driven if isinstance(program.W, Delay) and layouts.moves(program) else slice(None)
+
+
 def _U(program: IntegerProgram, layout: Layout) -> dict[str, np.ndarray]:
     """U row by row or column by column, by the field that says which."""
-    U, bits = program.U.integers, program.U.bits
+    U, bits = program.U.integers[_rows(program)], program.U.bits
     if layouts.U_in_rows(program, layout):
         return {"U_planes": layouts.pack_rows(U, bits)} if layout == "packed" else {"U_rows": layouts.pad_rows(U)}
-    if layout == "packed":
-        return {"U_packed": layouts.pack_columns(U, bits)}
-    return {"U_bytes": np.ascontiguousarray(U.T)}
+    if layout == "bytes":
+        return {"U_bytes": np.ascontiguousarray(U.T)}
+    if not isinstance(program.W, Dense) and bits in layouts.WORD_BITS:
+        return {"U_words": layouts.pack_words(U, bits)}
+    return {"U_packed": layouts.pack_columns(U, bits)}
 
 
 def _input(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
@@ -111,11 +130,12 @@ def _input(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict
 
 
 def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
-    requant, bias = program.requant, program.bias
+    requant, bias, rows = program.requant, program.bias, _rows(program)
+    bias = None if bias is None else bias[rows]
     if isinstance(requant, PerRow):
         found = {"M_W": requant.M_W, "M_U": requant.M_U, "M_I": requant.M_I, "row_shift": requant.shift}
         numbers["alike"] = int(requant.alike)
-        kept = slice(1 if requant.alike else None)
+        kept = slice(1) if requant.alike else rows
         arrays |= {name: values[kept] for name, values in found.items() if values is not None}
         if bias is not None:
             arrays["bias_wide"] = bias
@@ -123,7 +143,10 @@ def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: di
     numbers |= {"shift_W": requant.shift_W, "shift_U": requant.shift_U}
     if bias is not None:
         arrays["bias"] = bias.astype(np.int32)  # scheme paper proved that it fits
-    if isinstance(requant, Multiplier):
+    shift = layouts.pure_shift(program)
+    if shift is not None:
+        numbers |= {"requant": "QORNN_SHIFT", "shift": shift}
+    elif isinstance(requant, Multiplier):
         numbers |= {"multiplier": f"{requant.multiplier}u", "shift": requant.shift}
     elif isinstance(requant, Thresholds):
         arrays["thresholds"] = requant.values
@@ -134,13 +157,19 @@ def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: di
 
 def _readout(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
     readout = program.readout
-    numbers["readout_relu"] = int(readout.relu)
+    numbers |= {"readout_relu": int(readout.relu), "mix": int(readout.mix)}
+    V = np.ascontiguousarray(readout.V.T) if readout.mix else readout.V  # as it is read
     if isinstance(readout, FloatReadout):
         numbers |= {"readout": "QORNN_FLOAT", "scale": literal(np.float32(readout.scale))}
-        arrays |= {"V": readout.V, "b_o": readout.b_o}
+        arrays |= {"V": V, "b_o": readout.b_o}
     elif isinstance(readout, IntReadout):
         numbers["readout"] = "QORNN_INT"
-        arrays |= {"V_int": readout.V, "b_o_int": readout.bias}
+        if readout.bits < 8 or readout.mix or layouts.wide_state(program):
+            numbers["bits_V"] = readout.bits
+            arrays["V_packed"] = layouts.pack_stream(V, readout.bits)
+        else:
+            arrays["V_int"] = V
+        arrays["b_o_int"] = readout.bias
 
 
 def literal(value: Any) -> str:

@@ -20,9 +20,9 @@ import numpy as np
 
 from qornn import __version__
 from qornn.errors import ProgramError, QornnError, SettingsError
+from qornn.export.onnx_product import mixed, product, weights
 from qornn.files import to_json, write_atomically
-from qornn.integer.matrix import Dense
-from qornn.integer.parts import Codes, IntReadout, ReLU, Samples
+from qornn.integer.parts import Codes, Identity, IntReadout, ModReLU, ReLU, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 OPSET: Final = 21  # the first with INT4
 IR_VERSION: Final = 10  # that opset's own; onnx would write its newest, which older runtimes refuse
-INT4_BITS: Final = 4
 
 
 def onnx(
@@ -83,6 +82,7 @@ def _facts(program: IntegerProgram, command: str) -> dict[str, str]:
         "version": __version__,
         "command": command,
         "scheme": program.scheme,
+        "W": program.W.kind,
         "weight_bits": str(program.W.bits),
         "state_bits": str(program.state.bits),
         "exact": "states, y" if isinstance(readout, IntReadout) else "states",
@@ -104,13 +104,15 @@ def _scan_graph(program: IntegerProgram, graph: _Graph) -> None:
     codes = isinstance(program.input, Codes)
     x = graph.input("x", "INT64" if codes else "INT32", ["B", "T"] if codes else ["B", "T", program.n_i])
     drive = _input_sums(program, graph, x)  # (B, T, n_h)
-    W = _weights(graph, "W", _dense(program).integers.T, program.W.bits)
+    recurrent = product(program.W, graph)
     n_h = graph.constant([program.n_h], "INT64")
     h_0 = graph("ConstantOfShape", graph("Concat", graph("Shape", x, start=0, end=1), n_h, axis=0), value=_zero())
     body = graph.inner()
     h = body.input("h", "INT32", ["B", program.n_h])
     drive_t = body.input("drive_t", "INT32", ["B", program.n_h])
-    h_next = body.output(_next_state(program, body, W, h, drive_t), "h_next", "INT32", ["B", program.n_h])
+    h_next = body.output(
+        _next_state(program, body, recurrent(body, h), h, drive_t), "h_next", "INT32", ["B", program.n_h]
+    )
     body.output(h_next, "state_t", "INT32", ["B", program.n_h])
     last, states = graph.many(
         "Scan",
@@ -132,21 +134,17 @@ def _step_graph(program: IntegerProgram, graph: _Graph) -> None:
     codes = isinstance(program.input, Codes)
     x = graph.input("x_t", "INT64" if codes else "INT32", ["B"] if codes else ["B", program.n_i])
     h = graph.input("h", "INT32", ["B", program.n_h])
-    W = _weights(graph, "W", _dense(program).integers.T, program.W.bits)
+    recurrent = product(program.W, graph)
     drive = _input_sums(program, graph, x)
-    h_next = graph.output(_next_state(program, graph, W, h, drive), "h_next", "INT32", ["B", program.n_h])
+    h_next = graph.output(
+        _next_state(program, graph, recurrent(graph, h), h, drive), "h_next", "INT32", ["B", program.n_h]
+    )
     graph.output(_readout(program, graph, h_next), "y", _output_kind(program), ["B", program.n_o])
-
-
-def _dense(program: IntegerProgram) -> Dense:
-    if not isinstance(program.W, Dense):
-        raise ProgramError(f"ONNX export takes dense recurrent matrices, this W is {program.W.kind!r}; use --to c")
-    return program.W
 
 
 def _input_sums(program: IntegerProgram, graph: _Graph, x: str) -> str:
     """2^shift_U Σ U_i x_i; the sums themselves with per-row multipliers.  # (..., n_i) or (...) -> (..., n_h) int32"""
-    U = _weights(graph, "U", program.U.integers.T, program.U.bits)  # (n_i, n_h)
+    U = weights(graph, "U", program.U.integers.T, program.U.bits)  # (n_i, n_h)
     if isinstance(program.input, Codes):
         # Gather counts negative indices from the end; a negative code means nothing, and is led out of the table.
         size = graph.constant(program.input.size, "INT64")
@@ -178,11 +176,10 @@ def _samples(samples: Samples, graph: _Graph, raw: str) -> str:
     return graph.cast(graph.at_most(graph.at_least(wide, -top), top - 1), "INT32")
 
 
-def _next_state(program: IntegerProgram, graph: _Graph, W: str, h: str, drive: str) -> str:
-    """One step of the law.  # (B, n_h), (B, n_h) int32 -> (B, n_h) int32"""
+def _next_state(program: IntegerProgram, graph: _Graph, sums: str, h: str, drive: str) -> str:
+    """One step of the law, of Σ W_i h_i, h and the input.  # three (B, n_h) int32 -> (B, n_h) int32"""
     requant = program.requant
     kind = "INT64" if isinstance(requant, PerRow) else "INT32"  # acc is proved to fit 32 bits, v needs 64
-    sums = graph("MatMul", h, W)
     if isinstance(requant, PerRow):
         terms = [(requant.M_W, sums), (requant.M_U, drive)] + ([] if requant.M_I is None else [(requant.M_I, h)])
         z, *others = [graph("Mul", graph.cast(term, kind), graph.constant(M, kind)) for M, term in terms]
@@ -192,9 +189,11 @@ def _next_state(program: IntegerProgram, graph: _Graph, W: str, h: str, drive: s
         z = graph("Add", graph.times(sums, 1 << requant.shift_W, kind), drive)
     if isinstance(program.activation, ReLU):
         return graph.cast(_magnitude(program, graph, graph.at_least(z, 0, kind)), "INT32")
+    if isinstance(program.activation, Identity) and program.bias is not None:
+        z = graph("Add", z, graph.constant(program.bias, kind))
     a = graph("Abs", z)
-    if program.bias is not None:
-        a = graph.at_least(graph("Add", a, graph.constant(program.bias, kind)), 0, kind)
+    if isinstance(program.activation, ModReLU):
+        a = graph.at_least(graph("Add", a, graph.constant(program.activation.bias, kind)), 0, kind)
     zero = graph.constant(0, kind)
     above, below = (graph.cast(graph(op, z, zero), "INT32") for op in ("Greater", "Less"))
     return graph("Mul", graph("Sub", above, below), graph.cast(_magnitude(program, graph, a), "INT32"))
@@ -233,10 +232,12 @@ def _search(graph: _Graph, thresholds: np.ndarray, levels: int, a: str) -> str:
 def _readout(program: IntegerProgram, graph: _Graph, h: str) -> str:
     """y of the states.  # (..., n_h) int32 -> (..., n_o)"""
     readout = program.readout
+    if readout.mix:
+        h = mixed(program.n_h, graph)(graph, h)
     if readout.relu:
         h = graph("Max", h, graph.constant(0, "INT32"))
     if isinstance(readout, IntReadout):
-        sums = graph("MatMul", h, _weights(graph, "V", readout.V.T, 8))
+        sums = graph("MatMul", h, weights(graph, "V", readout.V.T, readout.bits))
         return graph("Add", sums, graph.constant(readout.bias, "INT32"))
     sums = graph("MatMul", graph.cast(h, "FLOAT"), graph.constant(readout.V.T, "FLOAT", "V"))
     return graph("Add", graph.times(sums, readout.scale, "FLOAT"), graph.constant(readout.b_o, "FLOAT"))
@@ -244,11 +245,6 @@ def _readout(program: IntegerProgram, graph: _Graph, h: str) -> str:
 
 def _output_kind(program: IntegerProgram) -> str:
     return "INT32" if isinstance(program.readout, IntReadout) else "FLOAT"
-
-
-def _weights(graph: _Graph, name: str, integers: np.ndarray, bits: int) -> str:
-    """A stored matrix, widened once outside the Scan (onnxruntime does it when the session opens)."""
-    return graph.cast(graph.constant(integers, "INT4" if bits <= INT4_BITS else "INT8", name), "INT32")
 
 
 def _zero() -> TensorProto:

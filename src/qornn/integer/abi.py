@@ -12,10 +12,13 @@ from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 LAYOUTS: Final = ("bytes", "packed")
 _ACTIVATIONS: Final = {ReLU: 0, ModReLU: 1, Identity: 2}
 _REQUANTS: Final = {Multiplier: 0, Thresholds: 1, Table: 2, PerRow: 3}
+_SHIFT: Final = 4  # QORNN_SHIFT
+RECURRENTS: Final = ("dense", "hadamard", "cycle", "delay", "quaternion")
 _HOST_UNITS: Final = 64  # QORNN_HOST_UNITS
 _SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 
@@ -51,6 +54,12 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
         *((name, _pointer) for name in ("V", "b_o")),
         ("scale", ctypes.c_float),
         *((name, _pointer) for name in ("V_int", "b_o_int")),
+        *((name, _u8) for name in ("recurrent", "moves")),  # never moves here: U has all its rows
+        ("block", _u32),
+        *((name, _pointer) for name in ("signs", "codes", "U_words")),
+        ("bits_V", _u8),
+        ("V_packed", _pointer),  # never here: V has a byte a weight
+        ("mix", _u8),
         *((name, _pointer) for name in ("W_blocks", "W_start", "V_columns")),
     )
 
@@ -93,7 +102,9 @@ class Model:
 
     def _matrices(self, program: IntegerProgram, layout: str) -> None:
         W, U = program.W, program.U
-        assert isinstance(W, Dense)
+        if not isinstance(W, Dense):
+            self._structured(program, layout)
+            return
         if layout == "packed":
             planes = arrange.pack_rows(W.integers, W.bits).reshape(-1)
             self._point(W_planes=np.pad(planes, (0, _SPARE_WORDS)))
@@ -109,6 +120,22 @@ class Model:
         start = -(2**15) * W.integers.astype(np.int64).sum(1)
         start = np.pad(start, (0, -len(start) % 16)).astype(np.int32)  # modulo 2^32
         self._point(W_blocks=_aligned(arrange.blocks(W.integers)), W_start=start)
+
+    def _structured(self, program: IntegerProgram, layout: str) -> None:
+        s, W, U = self._struct, program.W, program.U
+        s.recurrent = RECURRENTS.index(W.kind)
+        if isinstance(W, Hadamard | Delay | Quaternion):
+            self._point(signs=arrange.pack_signs(W.signs))
+        if isinstance(W, Hadamard):
+            s.block = W.block
+        elif isinstance(W, Delay):
+            s.block = len(W.signs)
+        elif isinstance(W, Quaternion):
+            self._point(codes=W.codes)
+        if layout == "packed":
+            self._point(U_packed=arrange.pack_columns(U.integers, U.bits))
+        else:
+            self._point(U_bytes=U.integers.T)
 
     def _input(self, program: IntegerProgram) -> None:
         if isinstance(program.input, Codes):
@@ -126,7 +153,10 @@ class Model:
             return
         s.shift_W, s.shift_U = requant.shift_W, requant.shift_U
         self._point(bias=None if program.bias is None else program.bias.astype(np.int32))
-        if isinstance(requant, Multiplier):
+        shift = None if isinstance(program.W, Dense) else arrange.pure_shift(program)
+        if shift is not None:
+            s.requant, s.shift = _SHIFT, shift
+        elif isinstance(requant, Multiplier):
             s.multiplier, s.shift = requant.multiplier, requant.shift
         elif isinstance(requant, Thresholds):
             self._point(thresholds=requant.values)
@@ -136,13 +166,14 @@ class Model:
 
     def _readout(self, program: IntegerProgram) -> None:
         s, readout = self._struct, program.readout
-        s.readout_relu = readout.relu
+        s.readout_relu, s.mix = readout.relu, readout.mix
+        V = readout.V.T if readout.mix else readout.V
         if isinstance(readout, FloatReadout):
             s.scale = readout.scale
-            self._point(V=readout.V, b_o=readout.b_o, V_columns=readout.V.T)
+            self._point(V=V, b_o=readout.b_o, V_columns=readout.V.T)
         else:
             s.readout = 1
-            self._point(V_int=readout.V, b_o_int=readout.bias)
+            self._point(V_int=V, b_o_int=readout.bias)
 
 
 def fingerprint() -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from qornn.compiled import library_path
 from qornn.errors import QornnError, SettingsError, unknown
 from qornn.integer import simulate as law
-from qornn.integer.abi import LAYOUTS, Batch, Model, fingerprint
+from qornn.integer.abi import LAYOUTS, RECURRENTS, Batch, Model, fingerprint
 from qornn.integer.parts import Codes, FloatReadout
 from qornn.integer.program import IntegerProgram
 
@@ -123,7 +123,7 @@ def _output_type(program: IntegerProgram) -> np.dtype:
 
 def runs_native(program: IntegerProgram) -> bool:
     """Whether the C engine runs it: it was built, and it knows this kind of W."""
-    return library() is not None and program.W.kind == "dense"
+    return library() is not None and program.W.kind in RECURRENTS
 
 
 def in_use(program: IntegerProgram | None = None) -> str:

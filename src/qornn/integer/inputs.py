@@ -18,6 +18,7 @@ def make_samples(
     low: int,
     high: int,
     scale: float,
+    offset: int = 0,
     *,
     channels: int,
     bits: int | None = None,
@@ -25,36 +26,36 @@ def make_samples(
     mean: np.ndarray | None = None,
     std: np.ndarray | None = None,
 ) -> Samples:
-    """Raw samples in low..high with x = (scale·raw − mean)/std, on `bits` bits.
+    """Raw samples in low..high with x = scale·(raw − offset), or (scale·raw − mean)/std, on `bits` bits.
 
     By default x_i is the raw sample itself, lossless, or its upper bits: MNIST's 0..255 with x = raw/255 gives
     k_i = 9 and α_i = 256/255. With `alpha` the grid is α_i/2^(k_i−1), as the paper's α_i = 1 is (not lossless then).
     """
-    lossless = int(max(abs(low), abs(high) + 1) - 1).bit_length() + 1
+    lossless = int(max(abs(low - offset), abs(high - offset) + 1) - 1).bit_length() + 1
     bits = min(lossless, DEFAULT_BITS) if bits is None else bits
     if bits not in INPUT_BITS:
         raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
     for name, value in (("scale", scale), ("input_alpha", alpha)):
         if value is not None and not 0 < value < math.inf:
             raise SettingsError(f"{name} must be positive and finite, got {value}")
-    mean = np.zeros(channels) if mean is None else np.asarray(mean, np.float64)
+    mean = np.full(channels, scale * offset) if mean is None else np.asarray(mean, np.float64)
     std = np.ones(channels) if std is None else np.asarray(std, np.float64)
-    if mean.any() or (std != 1).any():
+    if (mean != scale * offset).any() or (std != 1).any():
         ends = np.abs((np.array([[low], [high]]) * scale - mean) / std)
         alpha = float(ends.max()) if alpha is None else alpha
     drop = max(lossless - bits, 0)
     if alpha is None:
         plain = np.full(channels, 1)
         alpha = scale * 2**drop * 2 ** (bits - 1)
-        offset, multiplier, shift = plain * 0, plain, plain * drop
+        zero, multiplier, shift = plain * offset, plain, plain * drop
     else:
         unit = alpha / 2 ** (bits - 1)
         ratios = [Fraction(scale) / Fraction(float(s)) / Fraction(unit) for s in std]
-        offset = round_half_away(mean / scale)
-        pairs = [_fixed_point(ratio, int(max(high - o, o - low, 1))) for ratio, o in zip(ratios, offset, strict=True)]
+        zero = round_half_away(mean / scale)
+        pairs = [_fixed_point(ratio, int(max(high - o, o - low, 1))) for ratio, o in zip(ratios, zero, strict=True)]
         multiplier, shift = (np.array(column) for column in zip(*pairs, strict=True))
     return Samples(
-        bits=bits, alpha=alpha, low=low, high=high, offset=offset, multiplier=multiplier, shift=shift, scale=scale
+        bits=bits, alpha=alpha, low=low, high=high, offset=zero, multiplier=multiplier, shift=shift, scale=scale
     )
 
 

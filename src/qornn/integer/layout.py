@@ -1,12 +1,16 @@
-"""W and U as the C runtime reads them (runtime/qornn_planes.h): planes of k-bit rows, bit streams, padded bytes."""
+"""W, U and V as the C runtime reads them (runtime/qornn.h): planes of k-bit rows, bit streams, words, padded bytes."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from qornn.integer.parts import Samples
+from qornn.integer.matrix import Dense
+from qornn.integer.parts import ReLU, Samples
+from qornn.integer.requant import Multiplier, PerRow
+from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 if TYPE_CHECKING:
     from qornn.integer.program import IntegerProgram
@@ -18,6 +22,7 @@ BYTES_GROUP: Final = 4
 # even, in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group
 # a row's padding would take more flash than the row.
 LEAST_INPUTS: Final[dict[int | None, int]] = {None: 12, 2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
+WORD_BITS: Final = (2, 4, 8)  # of U in words: they divide 32
 
 
 def group(bits: int | None) -> int:
@@ -48,9 +53,42 @@ def in_rows(n_i: int, bits: int | None) -> bool:
 
 
 def U_in_rows(program: IntegerProgram, layout: str) -> bool:
-    """The same of a program; a code reads a column."""
+    """The same of a program; a code reads a column, and a step without a stored W has no rows to share kernels with."""
     bits = program.U.bits if layout == "packed" else None
-    return isinstance(program.input, Samples) and in_rows(program.n_i, bits)
+    dense = isinstance(program.W, Dense)
+    return dense and isinstance(program.input, Samples) and in_rows(program.n_i, bits)
+
+
+def wide_state(program: IntegerProgram) -> bool:
+    """Whether a device keeps the state in 32 bits: sums are made in its place, with no second buffer."""
+    W = program.W
+    return isinstance(W, Quaternion) or (isinstance(W, Hadamard) and W.block == W.n_h)
+
+
+def moves(program: IntegerProgram) -> bool:
+    """Whether units along a delay line keep their value: the requantization takes √m·h back to h, for every h."""
+    W, requant, top = program.W, program.requant, program.state.top
+    if not isinstance(W, Delay):
+        return False
+    h = np.arange(0 if isinstance(program.activation, ReLU) else -top, top + 1)
+    sums = h * math.isqrt(len(W.signs))
+    if not isinstance(requant, PerRow):
+        return bool((requant.magnitude(np.abs(sums) << requant.shift_W, top) == np.abs(h)).all())
+    still = np.delete(np.arange(W.n_h), W.driven)
+    for M_W, shift in {(int(requant.M_W[j]), int(requant.shift[j])) for j in still}:
+        moved = (np.abs(sums) * M_W + (1 << (shift - 1))) >> shift
+        if (moved.clip(max=top) != np.abs(h)).any():
+            return False
+    return True
+
+
+def pure_shift(program: IntegerProgram) -> int | None:
+    """The s of a requantization that is (a + 2^(s−1)) >> s and fits 32 bits, or None."""
+    requant = program.requant
+    if not isinstance(requant, Multiplier) or requant.multiplier.bit_count() != 1:
+        return None
+    s = requant.shift - (requant.multiplier.bit_length() - 1)
+    return s if 0 <= s <= 30 and program.accumulator_bound + (1 << s) // 2 < 2**31 else None
 
 
 def plane_words(n_h: int, f: int) -> int:
@@ -86,15 +124,33 @@ def pack_rows(W: np.ndarray, bits: int) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(planes, 1).astype(np.uint32))
 
 
-def pack_columns(U: np.ndarray, bits: int) -> np.ndarray:
-    """U column by column as one stream of fields u + 2^(k−1), lowest bit first, and one byte to spare.  # -> uint8
+def pack_stream(rows: np.ndarray, bits: int) -> np.ndarray:
+    """Row by row as one stream of fields v + 2^(k−1), lowest bit first.  # -> uint8"""
+    v = rows.reshape(-1).astype(np.int64) + 2 ** (bits - 1)
+    stream = (v[:, None] >> np.arange(bits)) & 1
+    return np.packbits(stream.astype(np.uint8).reshape(-1), bitorder="little")
 
-    The spare byte lets a field be read as two bytes wherever it lies.
+
+def pack_columns(U: np.ndarray, bits: int) -> np.ndarray:
+    """U column by column as one stream, and one byte to spare: a field is read as two bytes wherever it lies."""
+    return np.concatenate([pack_stream(U.T, bits), np.zeros(1, np.uint8)])
+
+
+def pack_words(U: np.ndarray, bits: int) -> np.ndarray:
+    """Two's complement fields in words, lowest bit first, each column in whole words.  # -> (n_i, words) uint32
+
+    >>> [hex(word) for word in pack_words(np.array([[1], [-1], [2]]), 4)[0]]
+    ['0x2f1']
     """
-    u = U.T.reshape(-1).astype(np.int64) + 2 ** (bits - 1)
-    stream = (u[:, None] >> np.arange(bits)) & 1
-    packed = np.packbits(stream.astype(np.uint8).reshape(-1), bitorder="little")
-    return np.concatenate([packed, np.zeros(1, np.uint8)])
+    per = 32 // bits
+    columns = np.pad(U.T.astype(np.int64), ((0, 0), (0, -len(U) % per))) & (2**bits - 1)
+    fields = columns.reshape(len(columns), -1, per) << (bits * np.arange(per))
+    return np.ascontiguousarray(fields.sum(2).astype(np.uint32))
+
+
+def pack_signs(signs: np.ndarray) -> np.ndarray:
+    """A bit for every sign, set where it is negative, lowest first.  # (n,) -> (⌈n/8⌉,) uint8"""
+    return np.packbits(signs < 0, bitorder="little")
 
 
 def pad_rows(W: np.ndarray, multiple: int = BYTES_GROUP) -> np.ndarray:

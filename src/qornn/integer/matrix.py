@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -18,9 +18,21 @@ class Recurrent(ABC):
     """W of the recurrence: integers h -> Σ W_i h_i, how many bits it has and how many bytes it takes."""
 
     kind: ClassVar[str]
-    bits: int  # of an entry
-    alpha: np.ndarray  # () or (n_h,) float64: W_q = alpha·integers/2^(bits−1)
-    identity: bool  # whether I is added to it (the identity offset)
+
+    # For the type checker alone: a dataclass would take an inherited property for the default of its field.
+    if TYPE_CHECKING:
+
+        @property
+        def bits(self) -> int:
+            """Bits of an entry."""
+
+        @property
+        def alpha(self) -> np.ndarray:
+            """() or (n_h,) float64: W_q = alpha·integers/2^(bits−1)."""
+
+        @property
+        def identity(self) -> bool:
+            """Whether I is added to it (the identity offset)."""
 
     @property
     @abstractmethod
@@ -39,6 +51,15 @@ class Recurrent(ABC):
     @abstractmethod
     def row_sums(self) -> np.ndarray:
         """Σ_j |W_i[i, j]|: what bounds every partial sum of a row.  # (n_h,) int64"""
+
+    @abstractmethod
+    def written_out(self) -> np.ndarray:
+        """W_i entry by entry.  # (n_h, n_h) int64"""
+
+    @property
+    def driven(self) -> np.ndarray | None:
+        """The units that inputs reach, or None for all."""
+        return None
 
 
 @final
@@ -73,6 +94,9 @@ class Dense(Recurrent):
 
     def row_sums(self) -> np.ndarray:
         return np.abs(self.integers.astype(np.int64)).sum(1)
+
+    def written_out(self) -> np.ndarray:
+        return self.integers.astype(np.int64)
 
 
 @final

@@ -7,9 +7,12 @@ from typing import Final, final
 
 import numpy as np
 
+from qornn.bits import BITS
 from qornn.errors import SettingsError
 from qornn.integer import check
+from qornn.integer.matrix import exact_product, packed_bytes
 from qornn.integer.rounding import round_half_away
+from qornn.structure import check_power, transform
 
 ACTIVATION_BITS: Final = range(4, 17)
 INPUT_BITS: Final = range(2, 17)
@@ -187,14 +190,19 @@ class ModReLU:
     bias: np.ndarray  # (n_h,) int64
 
     def __post_init__(self) -> None:
-        bias = check.integers("bias", self.bias, np.int64, (None,), -(2**62), 2**62)
-        object.__setattr__(self, "bias", bias)
+        object.__setattr__(self, "bias", _checked_bias(self.bias))
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Identity:
-    """z itself: modReLU with bias 0."""
+    """z + bias itself: the linear recurrence, its bias in the units of modReLU's but added before the sign is taken."""
+
+    bias: np.ndarray | None = None  # (n_h,) int64
+
+    def __post_init__(self) -> None:
+        if self.bias is not None:
+            object.__setattr__(self, "bias", _checked_bias(self.bias))
 
 
 Activation = ReLU | ModReLU | Identity
@@ -203,12 +211,16 @@ Activation = ReLU | ModReLU | Identity
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FloatReadout:
-    """y = scale·(V h_i) + b_o in float32: products and sums in the order j = 0…n_h−1, none fused."""
+    """y = scale·(V h_i) + b_o in float32: products and sums in the order j = 0…n_h−1, none fused.
+
+    With `mix`, of S h_i in place of h_i, S Sylvester's matrix; the 1/√n of the transform is in the scale.
+    """
 
     V: np.ndarray  # (n_o, n_h) float32
     b_o: np.ndarray  # (n_o,) float32
     scale: float  # a float32
     relu: bool = False  # of the state, for linear recurrences
+    mix: bool = False
 
     def __post_init__(self) -> None:
         _check_readout(self, lambda V: check.floats("V", V, np.float32, np.shape(V)))
@@ -223,7 +235,7 @@ class FloatReadout:
 
     def outputs(self, h: np.ndarray) -> np.ndarray:
         """y of integer states.  # (..., n_h) -> (..., n_o) float32"""
-        h = _seen(h, self.relu).astype(np.float32)
+        h = _seen(h, self).astype(np.float32)
         total = np.zeros((*h.shape[:-1], len(self.V)), np.float32)
         for j in range(h.shape[-1]):
             total += h[..., j, None] * self.V[:, j]
@@ -243,21 +255,23 @@ class IntReadout:
     bias: np.ndarray  # (n_o,) int32
     scale: float
     relu: bool = False
+    bits: int = 8  # of V
+    mix: bool = False  # as above; the bias is in units of V_i S h_i
 
     def __post_init__(self) -> None:
-        _check_readout(self, lambda V: check.integers("V", V, np.int8, (None, None), -128, 127))
+        object.__setattr__(self, "bits", check.number("bits of V", self.bits, BITS[0], BITS[-1]))
+        top = 2 ** (self.bits - 1)
+        _check_readout(self, lambda V: check.integers("V", V, np.int8, (None, None), -top, top - 1))
         object.__setattr__(self, "bias", check.integers("b_o", self.bias, np.int32, (len(self.V),), *INT32))
         object.__setattr__(self, "scale", check.positive("readout scale", self.scale))
 
     @property
     def stored_bytes(self) -> int:
-        return self.V.nbytes + self.bias.nbytes
+        return packed_bytes(self.V.size, self.bits) + self.bias.nbytes
 
     def outputs(self, h: np.ndarray) -> np.ndarray:
         """y_i of integer states.  # (..., n_h) -> (..., n_o) int32"""
-        from qornn.integer.matrix import exact_product
-
-        flat = _seen(h, self.relu).reshape(-1, h.shape[-1])
+        flat = _seen(h, self).reshape(-1, h.shape[-1])
         return (exact_product(self.V, flat) + self.bias).astype(np.int32).reshape(*h.shape[:-1], len(self.V))
 
     def values(self, y: np.ndarray) -> np.ndarray:
@@ -273,12 +287,24 @@ def _check_readout(readout: FloatReadout | IntReadout, checked: object) -> None:
     if V.ndim != 2 or not V.size:
         raise check.ProgramError(f"V must be (n_o, n_h), got shape {V.shape}")
     object.__setattr__(readout, "V", V)
-    if not isinstance(readout.relu, bool):
-        raise check.ProgramError(f"the readout's relu is yes or no, got {readout.relu!r}")
+    for name in ("relu", "mix"):
+        if not isinstance(getattr(readout, name), bool):
+            raise check.ProgramError(f"the readout's {name} is yes or no, got {getattr(readout, name)!r}")
+    if readout.mix:
+        try:
+            check_power(V.shape[1], 2, "n_h of a readout with mix")
+        except SettingsError as error:
+            raise check.ProgramError(str(error)) from error
 
 
-def _seen(h: np.ndarray, relu: bool) -> np.ndarray:
-    return np.maximum(h, 0) if relu else h
+def _checked_bias(bias: np.ndarray) -> np.ndarray:
+    return check.integers("bias", bias, np.int64, (None,), -(2**62), 2**62)
+
+
+def _seen(h: np.ndarray, readout: FloatReadout | IntReadout) -> np.ndarray:
+    if readout.mix:
+        h = transform(h.astype(np.int64))  # int64: states come in 16 bits
+    return np.maximum(h, 0) if readout.relu else h
 
 
 def _shape(x: np.ndarray) -> str:

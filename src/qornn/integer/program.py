@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.matrix import Matrix, Recurrent
+from qornn.integer.matrix import Matrix, Recurrent, packed_bytes
 from qornn.integer.parts import (
     Activation,
     Codes,
     IntReadout,
-    ModReLU,
     Readout,
+    ReLU,
     Samples,
     State,
 )
@@ -52,6 +53,7 @@ class IntegerProgram:
     def __post_init__(self) -> None:
         _check_kinds(self)
         _check_widths(self)
+        _check_driven(self)
         _check_bounds(self)
 
     @property
@@ -72,8 +74,8 @@ class IntegerProgram:
 
     @property
     def bias(self) -> np.ndarray | None:
-        """The bias of modReLU.  # (n_h,) int64"""
-        return self.activation.bias if isinstance(self.activation, ModReLU) else None
+        """The bias of modReLU, or of a linear recurrence.  # (n_h,) int64"""
+        return None if isinstance(self.activation, ReLU) else self.activation.bias
 
     @property
     def accumulator_bound(self) -> int:
@@ -88,10 +90,11 @@ class IntegerProgram:
     @property
     def true_bytes(self) -> int:
         """Everything a device must store: packed weights, biases, requantization and readout."""
-        bias = 0 if self.bias is None else (8 if self.scheme == "per-row" else 4) * self.n_h
+        rows = self.n_h if self.W.driven is None else len(self.W.driven)  # of U and of the bias; the others are zero
+        bias = 0 if self.bias is None else (8 if self.scheme == "per-row" else 4) * rows
         norm = 0 if isinstance(self.input, Codes) or self.input.plain else 9 * self.n_i
-        parts = self.W.stored_bytes + self.U.stored_bytes + self.requant.stored_bytes + self.readout.stored_bytes
-        return parts + bias + norm
+        matrices = self.W.stored_bytes + packed_bytes(rows * self.n_i, self.U.bits)
+        return matrices + self.requant.stored_bytes + self.readout.stored_bytes + bias + norm
 
     def accept(self, x: Any, lengths: Any = None, *, saturate: bool = False) -> tuple[np.ndarray, np.ndarray, int]:
         """Inputs and true lengths, checked, and how many inputs were clipped."""
@@ -135,12 +138,14 @@ def accumulator_bounds(program: IntegerProgram) -> tuple[np.ndarray, ...]:
 
     scheme paper:   2^s Σ|W_i| h_max + 2^max(e,0) Σ|U_i| x_max + |b_acc|, one sum
     scheme per-row: Σ|W_i| h_max, and Σ|U_i| x_max
-    and for an integer readout Σ|V_i| h_max + |bias|.
+    and for an integer readout Σ|V_i| h_max + |bias|, of a mixed state its own (_mixed_bounds).
     """
     sum_W, sum_U = row_sums(program.W, program.U, program.input, program.state)
     readout = program.readout
     outputs: tuple[np.ndarray, ...] = ()
-    if isinstance(readout, IntReadout):
+    if readout.mix:
+        outputs = _mixed_bounds(readout, program.state.top)
+    elif isinstance(readout, IntReadout):
         V = np.abs(readout.V.astype(np.int64)).sum(1)
         outputs = (V * program.state.top + np.abs(readout.bias.astype(np.int64)),)
     if isinstance(program.requant, PerRow):
@@ -148,6 +153,21 @@ def accumulator_bounds(program: IntegerProgram) -> tuple[np.ndarray, ...]:
     bias = 0 if program.bias is None else np.abs(program.bias)
     sum_W, sum_U = sum_W.astype(object), sum_U.astype(object)  # Python's integers: shifted, these pass 64 bits
     return (sum_W << program.requant.shift_W) + (sum_U << program.requant.shift_U) + bias, *outputs
+
+
+def _mixed_bounds(readout: Readout, top: int) -> tuple[np.ndarray, ...]:
+    """Bounds of S h and of every partial sum of V relu(S h) + bias.
+
+    |(S h)_j| ≤ n·top, and by Cauchy-Schwarz, since ‖S h‖₂ = √n ‖h‖₂ ≤ n·top, |Σ V_j (S h)_j| ≤ ‖V‖₂ n·top,
+    whichever j are summed and whichever of them relu leaves out; Σ|V_j| n·top is never less.
+    """
+    largest = readout.V.shape[1] * top
+    sums = np.array([largest], object)
+    if not isinstance(readout, IntReadout):
+        return (sums,)
+    squares = (readout.V.astype(np.int64) ** 2).sum(1).tolist()
+    norms = [math.isqrt(max(square * largest**2 - 1, 0)) + (square > 0) for square in squares]  # rounded up
+    return sums, np.array(norms, object) + np.abs(readout.bias.astype(np.int64))
 
 
 def row_sums(W: Recurrent, U: Matrix, input: Codes | Samples, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -171,6 +191,8 @@ def _check_kinds(program: IntegerProgram) -> None:
             raise ProgramError(f"{name} cannot be a {type(getattr(program, name)).__name__}")
     if program.steps not in ("last", "all"):
         raise ProgramError(f"steps read out are 'last' or 'all', got {program.steps!r}")
+    if program.readout.mix and program.steps != "last":
+        raise ProgramError("mix transforms the last state before it is read out; this program reads out every step")
     if program.W.identity and not (isinstance(program.requant, PerRow) and program.requant.M_I is not None):
         raise ProgramError('the identity offset needs the multipliers M_I; lower with scheme="per-row"')
     if not program.W.identity and isinstance(program.requant, PerRow) and program.requant.M_I is not None:
@@ -194,6 +216,17 @@ def _check_widths(program: IntegerProgram) -> None:
         )
     if isinstance(requant, Table) and requant.values.max() > program.state.top:
         raise ProgramError(f"the table leads past the largest state {program.state.top}")
+
+
+def _check_driven(program: IntegerProgram) -> None:
+    """Where inputs reach only some units, nothing is stored for the others."""
+    if program.W.driven is None:
+        return
+    still = np.delete(np.arange(program.n_h), program.W.driven)
+    for name, rows in (("U", program.U.integers), ("the bias", program.bias)):
+        if rows is not None and rows[still].any():
+            first = next(row for row in still if rows[row].any())
+            raise ProgramError(f"inputs reach only the first unit of each delay line; row {first} of {name} must be 0")
 
 
 def _check_bounds(program: IntegerProgram) -> None:

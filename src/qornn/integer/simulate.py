@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qornn.integer.parts import Codes, ReLU
+from qornn.integer.parts import Codes, Identity, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import PerRow
 
@@ -51,17 +51,21 @@ def step(program: IntegerProgram, h: np.ndarray, drive: np.ndarray) -> np.ndarra
     top = program.state.top
     if isinstance(program.activation, ReLU):
         return program.requant.magnitude(np.maximum(z, 0), top)
-    bias = 0 if program.bias is None else program.bias
+    bias = program.activation.bias if isinstance(program.activation, ModReLU) else 0
     return np.sign(z) * program.requant.magnitude(np.maximum(np.abs(z) + bias, 0), top)
 
 
 def preactivation(program: IntegerProgram, h: np.ndarray, drive: np.ndarray) -> np.ndarray:
-    """acc of scheme paper, v of scheme per-row.  # int64"""
+    """acc of scheme paper, v of scheme per-row, with the bias of a linear recurrence.  # int64"""
     sums, requant = program.W.product(h), program.requant
-    if not isinstance(requant, PerRow):
-        return (sums << requant.shift_W) + (drive << requant.shift_U)
-    v = requant.M_W.astype(np.int64) * sums + requant.M_U.astype(np.int64) * drive
-    return v if requant.M_I is None else v + requant.M_I.astype(np.int64) * h
+    if isinstance(requant, PerRow):
+        z = requant.M_W.astype(np.int64) * sums + requant.M_U.astype(np.int64) * drive
+        if requant.M_I is not None:
+            z += requant.M_I.astype(np.int64) * h
+    else:
+        z = (sums << requant.shift_W) + (drive << requant.shift_U)
+    linear = isinstance(program.activation, Identity) and program.bias is not None
+    return z + program.bias if linear else z
 
 
 def warn_clipped(clipped: int, total: int) -> None:

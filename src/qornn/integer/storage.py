@@ -1,4 +1,4 @@
-"""A program on disk: one safetensors file, W and U packed at their bits; loading checks all and executes nothing."""
+"""A program on disk: one safetensors file, weights packed at their bits; loading checks all and executes nothing."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from safetensors.numpy import save as serialise
 
 from qornn.errors import ProgramError, QornnError
 from qornn.files import to_json, write_atomically
-from qornn.integer import check
-from qornn.integer.matrix import Dense, Matrix, packed_bytes
+from qornn.integer.matrix import Dense, Matrix
+from qornn.integer.packing import brief, packed_fields, restored, shape_key, stored
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.structured import STRUCTURED, Delay, Hadamard, Quaternion
 
 FORMAT: Final = "qornn-program"
 SCHEMA: Final = 1
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30
-WIDTH_LIMIT: Final = 2**31 - 1
 
 # What each part may be. A part's fields are its numbers (JSON) and its arrays (tensors "part.field").
 KINDS: Final[dict[str, dict[str, type]]] = {
-    "W": {"dense": Dense},
+    "W": {Dense.kind: Dense, **STRUCTURED},
     "U": {"dense": Matrix},
     "state": {"uniform": State},
     "input": {"codes": Codes, "samples": Samples},
@@ -39,11 +39,15 @@ KINDS: Final[dict[str, dict[str, type]]] = {
     "requant": {"multiplier": Multiplier, "thresholds": Thresholds, "table": Table, "per-row": PerRow},
     "readout": {"float": FloatReadout, "integer": IntReadout},
 }
-ARRAYS: Final[dict[type, dict[str, Any]]] = {
-    Dense: {"integers": np.uint8, "alpha": np.float64},  # integers: packed
-    Matrix: {"integers": np.uint8, "alpha": np.float64},
+ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) these are the types before
+    Dense: {"integers": np.int8, "alpha": np.float64},
+    Hadamard: {"signs": np.int8},
+    Delay: {"signs": np.int8},
+    Quaternion: {"signs": np.int8, "codes": np.uint8},
+    Matrix: {"integers": np.int8, "alpha": np.float64},
     Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8},
     ModReLU: {"bias": np.int64},
+    Identity: {"bias": np.int64},
     Thresholds: {"values": np.int32},
     Table: {"values": np.int16},
     PerRow: {"M_W": np.int32, "M_U": np.int32, "M_I": np.int32, "shift": np.uint8},
@@ -91,42 +95,18 @@ def load(path: str | Path) -> IntegerProgram:
         raise ProgramError(f"{path} is not a valid program: {error}") from error
 
 
-def pack(integers: np.ndarray, bits: int) -> np.ndarray:
-    """k-bit two's complement side by side, lowest bit first, row after row, the last byte filled with zeros.
-
-    >>> pack(np.array([1, -1, -4]), 3).tolist()  # 001, 111, 100
-    [57, 1]
-    """
-    low = (integers.astype(np.int16).reshape(-1, 1) & (2**bits - 1)).astype(np.uint8)
-    return np.packbits(np.unpackbits(low, axis=1, count=bits, bitorder="little"), bitorder="little")
-
-
-def unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
-    """The `count` integers packed by `pack`; other lengths, and other fillings of the last byte, are refused."""
-    if packed.shape != (packed_bytes(count, bits),):
-        raise ProgramError(
-            f"{count} integers of {bits} bits take {packed_bytes(count, bits)} bytes, got {packed.dtype}{packed.shape}"
-        )
-    stream = np.unpackbits(packed, bitorder="little")
-    if stream[count * bits :].any():
-        raise ProgramError("the bits that fill the last byte of packed integers must be zero")
-    low = np.packbits(stream[: count * bits].reshape(count, bits), axis=1, bitorder="little")[:, 0].astype(np.int16)
-    sign = 2 ** (bits - 1)
-    return ((low ^ sign) - sign).astype(np.int8)
-
-
 def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The part's kind and numbers; its arrays go to the tensors."""
     kind = next((kind for kind, cls in KINDS[name].items() if type(part) is cls), None)
     if kind is None:
         raise ProgramError(f"{name} of type {type(part).__name__} cannot be saved")
-    arrays = ARRAYS.get(type(part), {})
+    arrays, packed = ARRAYS.get(type(part), {}), packed_fields(type(part), getattr(part, "bits", None))
     numbers: dict[str, Any] = {"kind": kind}
     for field in fields(part):
         value = getattr(part, field.name)
-        if field.name == "integers":
-            numbers["shape"] = list(value.shape)
-            tensors[f"{name}.integers"] = pack(value, part.bits)
+        if field.name in packed:
+            numbers[shape_key(field.name)] = list(value.shape)
+            tensors[f"{name}.{field.name}"] = stored(part, field.name)
         elif field.name in arrays:
             if value is not None:
                 tensors[f"{name}.{field.name}"] = value
@@ -137,14 +117,14 @@ def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, An
 
 def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> IntegerProgram:
     if facts.keys() != {"format", "schema", "steps", "parts", "provenance"}:
-        raise ProgramError(f"it should say format, schema, steps, parts and provenance, not {_some(facts)}")
+        raise ProgramError(f"it should say format, schema, steps, parts and provenance, not {brief(facts)}")
     parts = facts["parts"]
     if not isinstance(parts, dict) or parts.keys() != KINDS.keys():
-        raise ProgramError(f"its parts should be {', '.join(KINDS)}, not {_some(parts)}")
+        raise ProgramError(f"its parts should be {', '.join(KINDS)}, not {brief(parts)}")
     left = dict(tensors)
     made = {name: _restore_part(name, parts[name], left) for name in KINDS}
     if left:
-        raise ProgramError(f"tensors that no part has: {_some(left)}")
+        raise ProgramError(f"tensors that no part has: {brief(left)}")
     return IntegerProgram(**made, steps=facts["steps"], provenance=facts["provenance"])
 
 
@@ -153,34 +133,33 @@ def _restore_part(name: str, numbers: Any, tensors: dict[str, np.ndarray]) -> An
     kind = numbers.get("kind") if isinstance(numbers, dict) else None
     cls = KINDS[name].get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ProgramError(f"{name} is of no kind known here ({', '.join(KINDS[name])}): {_some(kind)}")
-    types = ARRAYS.get(cls, {})
-    arrays: dict[str, Any] = {}
-    for field in fields(cls):
-        key = f"{name}.{field.name}"
-        if field.name in types and key in tensors:
-            arrays[field.name] = tensors.pop(key)
-            if arrays[field.name].dtype != types[field.name]:
-                raise ProgramError(f"{key} must be {np.dtype(types[field.name])}, got {arrays[field.name].dtype}")
-        elif field.name in types and field.default is MISSING:
-            raise ProgramError(f"tensor {key} is missing")
+        raise ProgramError(f"{name} is of no kind known here ({', '.join(KINDS[name])}): {brief(kind)}")
     given = {key: value for key, value in numbers.items() if key != "kind"}
-    wanted = {field.name for field in fields(cls)} - types.keys()
-    if "integers" in arrays:
-        arrays["integers"] = _restore_integers(name, arrays["integers"], given)
-    if given.keys() != wanted:
-        raise ProgramError(f"{name} should say {', '.join(sorted(wanted)) or 'nothing'}, not {_some(given)}")
+    arrays = _take_arrays(name, cls, given, tensors)
+    wanted = {field.name: field.default for field in fields(cls) if field.name not in ARRAYS.get(cls, {})}
+    needed = {key for key, default in wanted.items() if default is MISSING}
+    if not needed <= given.keys() <= wanted.keys():  # a file from before a number existed means its default
+        raise ProgramError(f"{name} should say {', '.join(sorted(wanted)) or 'nothing'}, not {brief(given)}")
     return cls(**given, **arrays)
 
 
-def _restore_integers(name: str, packed: np.ndarray, numbers: dict[str, Any]) -> np.ndarray:
-    """Packed weights; `unpack` holds the shape against the bytes that are there before it makes anything."""
-    shape = numbers.pop("shape", None)
-    if not isinstance(shape, list) or len(shape) != 2:
-        raise ProgramError(f"the shape of {name} must be two numbers, got {_some(shape)}")
-    rows, columns = (check.number(f"each side of {name}", n, 1, WIDTH_LIMIT) for n in shape)
-    bits = check.number(f"bits of {name}", numbers.get("bits"), 2, 8)
-    return unpack(packed, bits, rows * columns).reshape(rows, columns)
+def _take_arrays(name: str, cls: type, numbers: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays of a part, taken from the tensors, and the shapes of those that are packed from the numbers."""
+    arrays: dict[str, Any] = {}
+    types = ARRAYS.get(cls, {})
+    defaults = {field.name: field.default for field in fields(cls)}
+    packed = packed_fields(cls, numbers.get("bits", defaults.get("bits")))
+    for field, kind in types.items():
+        key, kind = f"{name}.{field}", np.dtype(np.uint8 if field in packed else kind)
+        if key in tensors:
+            array = tensors.pop(key)
+            if array.dtype != kind:
+                raise ProgramError(f"{key} must be {kind}, got {array.dtype}")
+            shape = numbers.pop(shape_key(field), None) if field in packed else None
+            arrays[field] = restored(name, field, array, shape, numbers) if field in packed else array
+        elif defaults[field] is MISSING:
+            raise ProgramError(f"tensor {key} is missing")
+    return arrays
 
 
 def _read(path: Path) -> bytes:
@@ -217,7 +196,7 @@ def _header(path: Path, data: bytes) -> dict[str, Any]:
     if isinstance(schema, int) and schema > SCHEMA:
         raise ProgramError(f"{path} was made by a newer qornn, schema {schema}; this one reads up to {SCHEMA}: upgrade")
     if isinstance(schema, bool) or schema != SCHEMA or not isinstance(schema, int):
-        raise ProgramError(_damaged(path, f"schema {_some(schema)}, where a number up to {SCHEMA} should be"))
+        raise ProgramError(_damaged(path, f"schema {brief(schema)}, where a number up to {SCHEMA} should be"))
     return header
 
 
@@ -232,9 +211,3 @@ def _digest(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> str:
 
 def _damaged(path: Path, reason: str) -> str:
     return f"{path} is damaged or truncated ({reason}); copy it again, or make it again with `qornn lower`"
-
-
-def _some(value: Any) -> str:
-    """What was found, in few words: it may be anything, of any length."""
-    names = ", ".join(map(str, value)) if isinstance(value, dict) else repr(value)
-    return names if len(names) <= 80 else names[:77] + "..."

@@ -6,21 +6,41 @@ from typing import Any
 from qornn.errors import SettingsError, unknown
 from qornn.maps.base import OrthogonalMap, deviation, polar_factor
 from qornn.maps.bjorck import Bjorck
+from qornn.maps.cycle import Cycle, Delay
 from qornn.maps.free import Free
+from qornn.maps.hadamard import Hadamard, HadamardBlock
 from qornn.maps.penalty import Penalty
 from qornn.maps.projunn import ProjUNN
+from qornn.maps.quaternion import Quaternion
 from qornn.maps.starts import STARTS, start
+from qornn.maps.structured import Structured
 
-MAPS: dict[str, type[OrthogonalMap]] = {"bjorck": Bjorck, "projunn": ProjUNN, "penalty": Penalty, "free": Free}
+MAPS: dict[str, type[OrthogonalMap]] = {
+    "bjorck": Bjorck,
+    "projunn": ProjUNN,
+    "penalty": Penalty,
+    "free": Free,
+    "hadamard": Hadamard,
+    "hadamard-block": HadamardBlock,
+    "cycle": Cycle,
+    "delay": Delay,
+    "quaternion": Quaternion,
+}
 
 __all__ = [
     "MAPS",
     "STARTS",
     "Bjorck",
+    "Cycle",
+    "Delay",
     "Free",
+    "Hadamard",
+    "HadamardBlock",
     "OrthogonalMap",
     "Penalty",
     "ProjUNN",
+    "Quaternion",
+    "Structured",
     "deviation",
     "make_map",
     "polar_factor",

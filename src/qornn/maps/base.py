@@ -16,6 +16,9 @@ class OrthogonalMap(nn.Module, ABC):
     exact = True  # W is orthogonal to round-off; the soft strategies say False
     retracts = False  # W must be brought back after every optimizer step
     penalises = False  # the loss has a term of this map's
+    structured = False  # W is made of little and never stored: see maps/structured.py
+    learned = True  # the optimizer moves W_raw
+    biased = False  # a linear recurrence has a bias in its loop
 
     def forward(self, W: Tensor) -> Tensor:
         """The differentiable map W_raw -> W; the identity for strategies that keep W_raw itself orthogonal."""
@@ -24,6 +27,10 @@ class OrthogonalMap(nn.Module, ABC):
     def right_inverse(self, W: Tensor) -> Tensor:
         """A W_raw that maps to W, so that torch's register_parametrization accepts the map."""
         return W
+
+    def driven(self, n_h: int) -> Tensor | None:
+        """The units that inputs reach, None for all."""
+        return None
 
     @torch.no_grad()
     def retract_(self, W: Tensor, W_before: Tensor, *, generator: torch.Generator | None = None) -> None:

@@ -11,9 +11,9 @@ __all__ = ["ACTIVATIONS", "in_use", "recurrence", "recurrence_with_readout"]
 
 def recurrence(
     x: Tensor,  # (B, T, n_i), or one-hot codes (B, T)
-    W: Tensor,  # (n_h, n_h)
+    W: Tensor,  # (n_h, n_h), or u (n_h,) of diag(u) S/√n_h, S Sylvester's matrix
     U: Tensor,  # (n_h, n_i)
-    b: Tensor | None,  # (n_h,), modReLU only
+    b: Tensor | None,  # (n_h,); modReLU adds it to |z|, every other activation to z
     h0: Tensor,  # (B, n_h)
     lengths: Tensor | None,  # (B,)
     activation: str,
@@ -21,7 +21,7 @@ def recurrence(
     """All states (B, T, n_h), zero past each sequence's end, and the state (B, n_h) at each sequence's end."""
     if not native.usable(x, W, U, b, h0, lengths):
         return reference.recurrence(x, W, U, b, h0, lengths, activation)
-    h, _, last = native.forward_op(x, W, U, b, None, None, h0, lengths, activation)
+    h, _, last = native.forward_op(x, W, U, b, None, None, h0, lengths, activation, False)
     return h.transpose(0, 1), last
 
 
@@ -35,15 +35,16 @@ def recurrence_with_readout(
     h0: Tensor,
     lengths: Tensor | None,
     activation: str,
+    readout_relu: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """y_t = V h_t + b_o of all steps (B, T, n_o), and the state (B, n_h) at each sequence's end.
+    """y_t = V h_t + b_o, or V relu(h_t) + b_o, of all steps (B, T, n_o), and the state (B, n_h) at each sequence's end.
 
     The same as reading `recurrence`'s states, without ever making their gradient, a (B, T, n_h) tensor.
     """
     if not native.usable(x, W, U, b, V, b_o, h0, lengths):
         states, last = reference.recurrence(x, W, U, b, h0, lengths, activation)
-        return F.linear(states, V, b_o), last
-    _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation)
+        return F.linear(states.relu() if readout_relu else states, V, b_o), last
+    _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation, readout_relu)
     return y.transpose(0, 1), last
 
 

@@ -1,7 +1,8 @@
 """The native recurrence as torch operators: autograd, torch.compile and DDP see ordinary ones.
 
 The kernel (csrc/) is called through ctypes. Like the reference it keeps only the states for the backward pass; it also
-reads the gradient of a readout y = V h + b_o on the way, and sums the gradients of all weights inside.
+reads the gradient of a readout, y = V h + b_o or V relu(h) + b_o, on the way, and sums the gradients of all weights
+inside.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import torch
 from torch import Tensor
 
 from qornn.compiled import library_path
-from qornn.errors import SettingsError
 from qornn.recurrence import pool
-from qornn.recurrence.reference import ACTIVATIONS
+from qornn.recurrence.checks import check, expect
+from qornn.recurrence.reference import ACTIVATIONS, state_gradient
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 
@@ -25,8 +26,8 @@ _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 class _Problem(ctypes.Structure):  # qornn_problem in recurrence.h
     _fields_ = (
         *((name, _i64) for name in ("B", "T", "n_i", "n_h", "n_o")),
-        *((name, _i32) for name in ("activation", "threads")),
-        *((name, _pointer) for name in ("x", "codes", "W", "U", "b", "V", "b_o", "h0", "lengths", "h", "y")),
+        *((name, _i32) for name in ("activation", "threads", "readout_relu")),
+        *((name, _pointer) for name in ("x", "codes", "W", "u", "U", "b", "V", "b_o", "h0", "lengths", "h", "y")),
     )
 
 
@@ -89,11 +90,12 @@ def forward_op(
     h0: Tensor,
     lengths: Tensor | None,
     activation: str,
+    readout_relu: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, n_h), outputs (T, B, n_o) or none (0), and the states at the sequences' ends (B, n_h)."""
-    _check(x, W, U, b, V, b_o, h0, lengths)
+    check(x, W, U, b, V, b_o, h0, lengths)
     h, y, last = _empty_outputs(x, W, V, pool.empty(x.shape[1], len(x), len(W)))
-    problem, alive = _problem(x, W, U, b, V, b_o, h0, lengths, h, y, activation)
+    problem, alive = _problem(x, W, U, b, V, b_o, h0, lengths, h, y, activation, readout_relu)
     _call("qornn_forward", problem)
     del alive
     ends = -1 if lengths is None else (lengths - 1, torch.arange(len(x)))
@@ -115,15 +117,20 @@ def backward_op(
     lengths: Tensor | None,
     h: Tensor,
     activation: str,
+    readout_relu: bool,
+    learn_W: bool,
     every_step: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of W, U, b and V, and ∂L/∂z of the first step (B, n_h) and, if asked for, of every one (T, B, n_h)."""
-    _check(x, W, U, b, V, None, h0, lengths)
+    """Gradients of W, if it learns, U, b and V, and ∂L/∂z of the first step (B, n_h) and, if asked for, of every one.
+
+    That one is (T, B, n_h). What is not asked for is empty.
+    """
+    check(x, W, U, b, V, None, h0, lengths)
     T, B, n_h = x.shape[1], len(x), len(W)
-    _expect(h=(h, (T, B, n_h)), dh=(dh, (T, B, n_h)), dlast=(dlast, (B, n_h)))
-    _expect(dy=(dy, (T, B, 0 if V is None else len(V))))
-    dW, dU, db, dV, dz0, dz = _empty_gradients(x, W, U, b, V if dy is not None else None, h, every_step)
-    problem, alive = _problem(x, W, U, b, V, None, h0, lengths, h, None, activation)
+    expect(h=(h, (T, B, n_h)), dh=(dh, (T, B, n_h)), dlast=(dlast, (B, n_h)))
+    expect(dy=(dy, (T, B, 0 if V is None else len(V))))
+    dW, dU, db, dV, dz0, dz = _empty_gradients(W, U, b, V if dy is not None else None, h, learn_W, every_step)
+    problem, alive = _problem(x, W, U, b, V, None, h0, lengths, h, None, activation, readout_relu)
     dh, dy = _rows(dh), _rows(dy)
     dlast = None if dlast is None else dlast.contiguous()
     gradients = _Gradients(
@@ -140,9 +147,7 @@ def backward_op(
 
 
 @forward_op.register_fake
-def _(
-    x: Tensor, W: Tensor, U: Tensor, b: Any, V: Tensor | None, b_o: Any, h0: Tensor, lengths: Any, activation: str
-) -> Any:
+def _(x: Tensor, W: Tensor, U: Any, b: Any, V: Tensor | None, *rest: Any) -> Any:
     return _empty_outputs(x, W, V)
 
 
@@ -156,17 +161,19 @@ def _(
     U: Tensor,
     b: Tensor | None,
     V: Tensor | None,
-    h0: Tensor,
+    h0: Any,
     lengths: Any,
     h: Tensor,
     activation: str,
+    readout_relu: bool,
+    learn_W: bool,
     every_step: bool,
 ) -> Any:
-    return _empty_gradients(x, W, U, b, V if dy is not None else None, h, every_step)
+    return _empty_gradients(W, U, b, V if dy is not None else None, h, learn_W, every_step)
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, W, U, b, V, _, h0, lengths, ctx.activation = inputs
+    x, W, U, b, V, _, h0, lengths, *ctx.settings = inputs  # activation and readout_relu
     ctx.set_materialize_grads(False)  # the readout of one step alone must not build a (T, B, n_h) tensor of zeros
     ctx.save_for_backward(x, W, U, b, V, h0, lengths, output[0])
 
@@ -177,7 +184,7 @@ def _backward(ctx: Any, dh: Tensor | None, dy: Tensor | None, dlast: Tensor | No
         dy = None
     need = ctx.needs_input_grad
     dW, dU, db, dV, dz0, dz = backward_op(
-        dh, dy, dlast, x, W, U, b, V, h0, lengths, h, ctx.activation, need[0] and x.is_floating_point()
+        dh, dy, dlast, x, W, U, b, V, h0, lengths, h, *ctx.settings, need[1], need[0] and x.is_floating_point()
     )
     return (
         (dz @ U).transpose(0, 1) if need[0] else None,
@@ -186,7 +193,8 @@ def _backward(ctx: Any, dh: Tensor | None, dy: Tensor | None, dlast: Tensor | No
         db if need[3] else None,
         dV if need[4] and dy is not None else None,
         dy.sum((0, 1)) if need[5] and dy is not None else None,
-        dz0 @ W if need[6] else None,
+        state_gradient(dz0, W) if need[6] else None,
+        None,
         None,
         None,
     )
@@ -202,11 +210,11 @@ def _empty_outputs(x: Tensor, W: Tensor, V: Tensor | None, h: Tensor | None = No
 
 
 def _empty_gradients(
-    x: Tensor, W: Tensor, U: Tensor, b: Tensor | None, V: Tensor | None, h: Tensor, every_step: bool
+    W: Tensor, U: Tensor, b: Tensor | None, V: Tensor | None, h: Tensor, learn_W: bool, every_step: bool
 ) -> tuple[Tensor, ...]:
     T, B, n_h = h.shape
     return (
-        W.new_empty(n_h, n_h),
+        W.new_empty(W.shape if learn_W else 0),
         W.new_empty(n_h, U.shape[1]),
         W.new_empty(0 if b is None else n_h),
         W.new_empty(0, n_h) if V is None else W.new_empty(V.shape[0], n_h),
@@ -227,11 +235,12 @@ def _problem(
     h: Tensor,
     y: Tensor | None,
     activation: str,
+    readout_relu: bool,
 ) -> tuple[_Problem, list[Tensor | None]]:
     """The C structure, and the tensors it points into, to be kept alive during the call."""
     dense = x.is_floating_point()
     parts = [None if t is None else t.detach().contiguous() for t in (x, W, U, b, V, b_o, h0, lengths)]
-    x_, *rest = (_address(t) for t in parts)
+    x_, W_, *rest = (_address(t) for t in parts)
     n_o = 0 if V is None else V.shape[0]
     y_ = None if y is None or V is None else y.data_ptr()
     problem = _Problem(
@@ -242,50 +251,14 @@ def _problem(
         n_o,
         ACTIVATIONS.index(activation),
         torch.get_num_threads(),
+        readout_relu,
         *((x_, None) if dense else (None, x_)),
+        *((W_, None) if W.ndim == 2 else (None, W_)),
         *rest,
         h.data_ptr(),
         y_,
     )
     return problem, parts
-
-
-def _check(
-    x: Tensor,
-    W: Tensor,
-    U: Tensor,
-    b: Tensor | None,
-    V: Tensor | None,
-    b_o: Tensor | None,
-    h0: Tensor,
-    lengths: Tensor | None,
-) -> None:
-    """Everything the kernel takes on trust: shapes, types, codes and lengths."""
-    B, T, n_h, n_i = len(x), x.shape[1] if x.ndim > 1 else 0, len(W), U.shape[-1]
-    _expect(W=(W, (n_h, n_h)), U=(U, (n_h, n_i)), b=(b, (n_h,)), h0=(h0, (B, n_h)))
-    _expect(V=(V, (0 if V is None else len(V), n_h)), b_o=(b_o, (0 if V is None else len(V),)))
-    if not B or not T:
-        raise SettingsError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
-    if x.is_floating_point():
-        _expect(x=(x, (B, T, n_i)))
-    else:
-        _expect_within(x, (B, T), "codes", 0, n_i - 1)
-    if lengths is not None:
-        _expect_within(lengths, (B,), "lengths", 1, T)
-
-
-def _expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:
-    for name, (t, shape) in tensors.items():
-        if t is not None and (t.shape != shape or t.dtype != torch.float32):
-            raise SettingsError(f"{name} must be float32 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
-
-
-def _expect_within(t: Tensor, shape: tuple[int, ...], name: str, low: int, high: int) -> None:
-    if t.shape != shape or t.dtype != torch.int64:
-        raise SettingsError(f"{name} must be int64 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
-    least, most = (int(v) for v in torch.aminmax(t))
-    if least < low or most > high:
-        raise SettingsError(f"{name} must lie in {low}..{high}, got {least}..{most}")
 
 
 def _rows(t: Tensor | None) -> Tensor | None:

@@ -1,11 +1,14 @@
-"""h_t = σ(W h_{t−1} + U x_t) in plain torch: the specification every faster recurrence is tested against.
+"""h_t = σ(W h_{t−1} + U x_t + b) in plain torch: the specification every faster recurrence is tested against.
 
 Only h_1..h_T are saved. The derivative of σ is read off h itself, so the backward pass is one product with Wᵀ a step,
 and the gradients of W and U are one large product each at the end.
+
+A 1-D W is u of W = diag(u) S/√n_h, S Sylvester's Hadamard matrix: orthogonal for signs u, and multiplied by additions.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -13,19 +16,22 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from qornn.structure import check_power
+
 ACTIVATIONS = ("relu", "modrelu", "identity", "tanh")
 
 
 def recurrence(
     x: Tensor,  # (B, T, n_i), or one-hot codes (B, T)
-    W: Tensor,  # (n_h, n_h)
+    W: Tensor,  # (n_h, n_h), or u (n_h,)
     U: Tensor,  # (n_h, n_i)
-    b: Tensor | None,  # (n_h,), modReLU only
+    b: Tensor | None,  # (n_h,)
     h0: Tensor,  # (B, n_h)
     lengths: Tensor | None,  # (B,)
     activation: str,
 ) -> tuple[Tensor, Tensor]:
     """All states (B, T, n_h), zero past each sequence's end, and the state (B, n_h) at each sequence's end."""
+    check_structure(W)
     return _Recurrence.apply(x, W, U, b, h0, lengths, activation)
 
 
@@ -46,26 +52,27 @@ class _Recurrence(torch.autograd.Function):
         h = _input_term(_without_padding(x, past), U)  # (T, B, n_h): U x_t, overwritten by h_t
         state = h0
         for t in range(len(h)):
-            state = _activate_(h[t].addmm_(state, W.mT), b, activation)
+            _add_product_(h[t], state, W)
+            state = _activate_(h[t], b, activation)
             if past is not None:
                 state.masked_fill_(past[t], 0)
         last = h[_ends(h, lengths)].clone()
-        ctx.save_for_backward(x, W, U, b, h0, lengths, h)
+        ctx.save_for_backward(x, W, U, h0, lengths, h)
         ctx.activation = activation
         return h.transpose(0, 1), last
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        x, W, U, b, h0, lengths, h = ctx.saved_tensors
+        x, W, U, h0, lengths, h = ctx.saved_tensors
         past = _past_the_end(x, lengths)
         dz = _state_gradients(grads[0], grads[1], W, h, lengths, past, ctx.activation)  # (T, B, n_h)
         before = torch.cat([h0[None], h[:-1]])  # h_{t−1}
         need = ctx.needs_input_grad
-        dW = dz.flatten(0, 1).mT @ before.flatten(0, 1) if need[1] else None
+        dW = _recurrent_weight_gradient(before, dz, W) if need[1] else None
         dU = _input_weight_gradient(_without_padding(x, past), dz, U) if need[2] else None
-        db = (dz * h.sign()).sum((0, 1)) if b is not None and need[3] else None
-        dh0 = dz[0] @ W if need[4] else None
+        db = (dz * h.sign() if ctx.activation == "modrelu" else dz).sum((0, 1)) if need[3] else None
+        dh0 = state_gradient(dz[0], W) if need[4] else None
         dx = (dz @ U).transpose(0, 1) if need[0] else None
         return dx, dW, dU, db, dh0, None, None
 
@@ -89,7 +96,7 @@ def _state_gradients(
         dz[_ends(h, lengths)] += grad_last
     for t in range(len(h) - 1, -1, -1):
         if t + 1 < len(h):
-            dz[t].addmm_(dz[t + 1], W)
+            _add_state_gradient_(dz[t], dz[t + 1], W)
         _times_derivative_(dz[t], h[t], activation)
         if past is not None:
             dz[t].masked_fill_(past[t], 0)
@@ -97,13 +104,13 @@ def _state_gradients(
 
 
 def _activate_(z: Tensor, b: Tensor | None, activation: str) -> Tensor:
-    """σ(z) in place. modReLU clips |z| + b, never z + b, and has no epsilon inside |z|, so it scales exactly."""
-    if activation == "relu":
-        return z.relu_()
-    if b is not None:  # modReLU
+    """σ(z + b) in place. modReLU clips |z| + b, never z + b, and has no epsilon inside |z|, so it scales exactly."""
+    if activation == "modrelu" and b is not None:
         sign = z.sign()
         return z.abs_().add_(b).relu_().mul_(sign)
-    return z.tanh_() if activation == "tanh" else z
+    if b is not None:
+        z.add_(b)
+    return z.relu_() if activation == "relu" else z.tanh_() if activation == "tanh" else z
 
 
 def _times_derivative_(dz: Tensor, h: Tensor, activation: str) -> None:
@@ -112,6 +119,54 @@ def _times_derivative_(dz: Tensor, h: Tensor, activation: str) -> None:
         dz.masked_fill_(h == 0, 0)
     elif activation == "tanh":
         dz.mul_(1 - h * h)
+
+
+def transform(h: Tensor) -> Tensor:
+    """S h along the last axis, S_1 = 1, S_2n = [[S, S], [S, −S]], by n log2 n additions.  # (..., n_h)
+
+    >>> transform(torch.tensor([1, 0, 0, 2])).tolist()
+    [3, -1, -1, 3]
+    """
+    n, apart = h.shape[-1], 1
+    while apart < n:
+        a, b = h.unflatten(-1, (n // (2 * apart), 2, apart)).unbind(-2)
+        h = torch.stack([a + b, a - b], -2).flatten(-3)
+        apart *= 2
+    return h
+
+
+def _add_product_(z: Tensor, h: Tensor, W: Tensor) -> None:
+    """z += W h.  # (B, n_h)"""
+    if W.ndim == 2:
+        z.addmm_(h, W.mT)
+    else:
+        z.addcmul_(W, transform(h), value=1 / math.sqrt(len(W)))
+
+
+def _add_state_gradient_(dh: Tensor, dz: Tensor, W: Tensor) -> None:
+    """dh += Wᵀ dz.  # (B, n_h)"""
+    if W.ndim == 2:
+        dh.addmm_(dz, W)
+    else:
+        dh.add_(state_gradient(dz, W))
+
+
+def state_gradient(dz: Tensor, W: Tensor) -> Tensor:
+    """Wᵀ ∂L/∂z_{t+1}, the part of ∂L/∂h_t that comes from the next step; S is symmetric.  # (B, n_h)"""
+    return dz @ W if W.ndim == 2 else transform(W * dz) / math.sqrt(len(W))
+
+
+def _recurrent_weight_gradient(before: Tensor, dz: Tensor, W: Tensor) -> Tensor:
+    """Σ_t ∂L/∂z_t h_{t−1}ᵀ, or of u Σ_t ∂L/∂z_t ⊙ S h_{t−1}/√n_h."""
+    if W.ndim == 2:
+        return dz.flatten(0, 1).mT @ before.flatten(0, 1)
+    return (dz * transform(before)).sum((0, 1)) / math.sqrt(len(W))
+
+
+def check_structure(W: Tensor) -> None:
+    """Refuse a 1-D W of a length no Sylvester matrix has."""
+    if W.ndim == 1:
+        check_power(len(W), 2, "the length n_h of a 1-D W")
 
 
 def _ends(h: Tensor, lengths: Tensor | None) -> Any:

@@ -26,6 +26,7 @@ TRAINED = {
     "adding170": "Adding task, n_h = 170",
     "adding400": "Adding task, n_h = 400",
 }
+BEYOND = {"structured": "Structured recurrences, beyond the paper"}
 UNTRAINED = {
     "sizes": "Model sizes (kB = 1024 bytes)",
     "complexity": "Operations a time step",
@@ -129,7 +130,7 @@ def select(name: str, filter: str | None) -> list[Entry]:
 
 
 def check_name(name: str) -> None:
-    choices = [*TRAINED, *UNTRAINED, *CURVES, "instability"]
+    choices = [*TRAINED, *BEYOND, *UNTRAINED, *CURVES, "instability"]
     if name not in choices:
         raise unknown("table or figure", name, choices)
 

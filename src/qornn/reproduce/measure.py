@@ -8,7 +8,7 @@ from typing import Any
 
 from qornn.calibration import calibrate
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.matrix import Dense
+from qornn.integer.structured import Structured
 from qornn.lower import lower, score
 from qornn.reproduce.grid import Job
 from qornn.tasks.base import Task
@@ -16,6 +16,7 @@ from qornn.train.evaluate import diagnostics, evaluate, quantized
 from qornn.train.run import Run
 
 ACTIVATION_BITS = 12
+NARROW_BITS = 8  # of states that a structured W lives with
 DIAGNOSTICS = ("sigma_min", "sigma_max", "max_h", "orthogonality")
 OWN = ("value", "converged", "steps", "seconds", "version", *DIAGNOSTICS)
 
@@ -49,7 +50,6 @@ def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
         program = lower(run, activation_bits=ACTIVATION_BITS, calibration=seen, quiet=job.quiet)
     except (SettingsError, ProgramError) as error:
         return {"integer": None, "note": f"not lowered: {error}"}
-    assert isinstance(program.W, Dense)
     alpha_W, alpha_U = float(program.W.alpha.max()), float(program.U.alpha.max())
     at = job.entry.fact("paper_at") or {}
     # The paper's own scheme divides states by alpha_i·alpha_U and takes the next power of two for alpha_W·alpha_h.
@@ -64,4 +64,8 @@ def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
         "alpha_W_alpha_h": power,
         "bytes": program.true_bytes,
     }
-    return {"integer": figures}
+    if not isinstance(program.W, Structured):
+        return {"integer": figures}
+    narrow = lower(run, activation_bits=NARROW_BITS, calibration=seen, quiet=job.quiet)
+    report = {key: narrow.provenance["lowering"][key] for key in ("alpha_h_rule", "clip", "saturation")}
+    return {"integer": figures, "narrow": {"activation_bits": NARROW_BITS, "value": score(narrow, task), **report}}

@@ -39,6 +39,10 @@ def table(name: str, records: Sequence[Record]) -> Table:
     grid.check_name(name)
     if name in formulas.TABLES:
         return formulas.TABLES[name](records)
+    if name in grid.BEYOND:
+        from qornn.reproduce import structured
+
+        return structured.table(records)
     if name not in grid.TRAINED and name not in grid.CURVES:
         raise SettingsError(f"{name} is a figure, not a table")
     return _scores(name, records)

@@ -9,6 +9,10 @@ static void portable(const qornn_host_model *m, const qornn_work *w, const int16
 
 static qornn_host_step choose(const qornn_host_model *m, int kernel, int *chosen) {
     qornn_host_step step;
+    if (m->program.recurrent != QORNN_DENSE) {
+        *chosen = QORNN_PORTABLE;
+        return qornn_host_structured;
+    }
     if ((kernel < 0 || kernel == QORNN_VNNI) && (step = qornn_host_vnni(m)) != NULL) {
         *chosen = QORNN_VNNI;
         return step;
@@ -46,6 +50,12 @@ size_t qornn_work_bytes(const qornn_host_model *m) {
     return (size_t)lay_out(&m->program, 64u, &w); /* as much as 64 bytes go to alignment */
 }
 
+/* What the readout sees of unit j, mixed before where it is mixed. */
+static int32_t seen(const qornn_program *p, const qornn_work *w, size_t j) {
+    const int32_t unit = p->mix ? w->sums[j] : w->h[j];
+    return p->readout_relu && unit < 0 ? 0 : unit;
+}
+
 /* The float readout side by side over outputs: each sum in the order j = 0..n_h-1, as qornn_readout_float. */
 static void read_columns(const qornn_host_model *m, const qornn_work *w, float *y) {
     const size_t n_o = m->program.n_o;
@@ -55,9 +65,9 @@ static void read_columns(const qornn_host_model *m, const qornn_work *w, float *
     }
     for (size_t j = 0; j < m->program.n_h; j++) {
         const float *V = m->V_columns + j * n_o;
-        const float seen = m->program.readout_relu && w->h[j] < 0 ? 0.0f : (float)w->h[j];
+        const float unit = (float)seen(&m->program, w, j);
         for (size_t o = 0; o < n_o; o++) {
-            const float product = seen * V[o];
+            const float product = unit * V[o];
             totals[o] = totals[o] + product;
         }
     }
@@ -67,9 +77,29 @@ static void read_columns(const qornn_host_model *m, const qornn_work *w, float *
     }
 }
 
+/* The integer readout of S h, column by column. */
+static void read_mixed(const qornn_program *p, const qornn_work *w, int32_t *y) {
+    const size_t n_o = p->n_o;
+    const int8_t *V = p->V_int;
+    for (size_t o = 0; o < n_o; o++) {
+        y[o] = p->b_o_int[o];
+    }
+    for (size_t j = 0; j < p->n_h; j++, V += n_o) {
+        const int32_t unit = seen(p, w, j);
+        for (size_t o = 0; o < n_o; o++) {
+            y[o] += V[o] * unit;
+        }
+    }
+}
+
 static void read_out(const qornn_host_model *m, const qornn_work *w, void *y, size_t row) {
     const qornn_program *p = &m->program;
-    if (p->readout == QORNN_INT) {
+    if (p->mix) {
+        qornn_host_mix(p, w); /* the step is over: its sums are free */
+    }
+    if (p->readout == QORNN_INT && p->mix) {
+        read_mixed(p, w, (int32_t *)y + row * p->n_o);
+    } else if (p->readout == QORNN_INT) { /* one byte a weight, however few bits it has */
         qornn_read_int(p, w->h, (int32_t *)y + row * p->n_o);
     } else if (m->V_columns) {
         read_columns(m, w, (float *)y + row * p->n_o);

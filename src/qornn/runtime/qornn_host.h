@@ -28,7 +28,7 @@ enum { QORNN_PORTABLE, QORNN_AVX2, QORNN_VNNI };
 
 /* A program, and its matrices in the order wide registers want them (null where unused).
    For the host, row_bytes is a multiple of 64 and W_planes has 8 words to spare after the end; bytes of U lie
-   column by column, along which wide registers run. */
+   column by column, along which wide registers run. With mix V is in V_columns, or in V_int column by column. */
 typedef struct {
     qornn_program program;
     const int8_t *W_blocks;  /* VNNI: 16 rows x 4 columns a block, 64-byte aligned, blocks along each 16 rows */
@@ -69,6 +69,12 @@ QORNN_EXPORT int qornn_kernel(const qornn_host_model *m, int kernel);
 /* FNV-1a of the name, place and size of every field of qornn_host_model and qornn_batch: whoever mirrors the structs
    makes the same number, and knows a library of another version by it. */
 QORNN_EXPORT uint32_t qornn_abi(void);
+
+/* For a W that is not stored. */
+void qornn_host_structured(const qornn_host_model *m, const qornn_work *w, const int16_t *x, size_t code);
+
+/* w->sums = S h. */
+void qornn_host_mix(const qornn_program *p, const qornn_work *w);
 
 /* Null where they cannot run. */
 qornn_host_step qornn_host_avx2(const qornn_host_model *m);

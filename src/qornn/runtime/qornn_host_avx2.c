@@ -93,6 +93,9 @@ QORNN_TARGET static size_t per_row(const qornn_program *p, const qornn_work *w) 
             const __m128i own = _mm_loadl_epi64((const __m128i *)(const void *)(w->h + j));
             z = _mm256_add_epi64(z, _mm256_mul_epi32(wide(p->M_I + j), _mm256_cvtepi16_epi64(own)));
         }
+        if (p->activation == QORNN_IDENTITY && p->bias_wide) {
+            z = _mm256_add_epi64(z, load(p->bias_wide + j));
+        }
         const __m256i negative = _mm256_cmpgt_epi64(zero, z);
         __m256i a = z;
         if (p->activation != QORNN_RELU) {
@@ -134,7 +137,8 @@ QORNN_TARGET static void step(const qornn_host_model *m, const qornn_work *w, co
 }
 
 qornn_host_step qornn_host_avx2(const qornn_host_model *m) {
-    const int fits = m->program.layout == QORNN_BYTES || m->program.bits_W == 4;
+    const int dense = m->program.recurrent == QORNN_DENSE;
+    const int fits = dense && (m->program.layout == QORNN_BYTES || m->program.bits_W == 4);
     return fits && __builtin_cpu_supports("avx2") ? step : NULL;
 }
 

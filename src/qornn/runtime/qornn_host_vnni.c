@@ -101,6 +101,9 @@ QORNN_TARGET static size_t per_row(const qornn_program *p, const qornn_work *w) 
             const __m128i own = _mm_loadu_si128((const __m128i *)(const void *)(w->h + j));
             z = _mm512_add_epi64(z, _mm512_maskz_mul_epi32(all, wide(p->M_I + j), _mm512_maskz_cvtepi16_epi64(all, own)));
         }
+        if (p->activation == QORNN_IDENTITY && p->bias_wide) {
+            z = _mm512_add_epi64(z, _mm512_loadu_si512(p->bias_wide + j));
+        }
         __m512i a = z;
         if (p->activation != QORNN_RELU) {
             a = _mm512_maskz_abs_epi64(all, z);
@@ -130,7 +133,7 @@ qornn_host_step qornn_host_vnni(const qornn_host_model *m) {
     const int here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                      __builtin_cpu_supports("avx512vnni");
-    return here && m->W_blocks ? step : NULL;
+    return here && m->W_blocks ? step : NULL; /* dense, one byte a weight */
 }
 
 #else

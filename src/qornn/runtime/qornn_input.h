@@ -38,9 +38,24 @@ QORNN_INLINE void qornn_quantize(const qornn_program *p, const int16_t *raw, int
     }
 }
 
+/* Rows that U has: delay lines take inputs at their first units alone. */
+QORNN_INLINE size_t qornn_U_rows(const qornn_program *p) { return p->moves ? p->block : p->n_h; }
+
+/* 32-bit words of a column of U_words. */
+QORNN_INLINE size_t qornn_column_words(const qornn_program *p) { return (qornn_U_rows(p) * p->bits_U + 31u) / 32u; }
+
+/* The field of `bits` bits from `bit` on, a signed number. */
+QORNN_INLINE int32_t qornn_field(uint32_t word, unsigned bits, unsigned bit) {
+    return (int32_t)(word << (32u - bits - bit)) >> (32u - bits);
+}
+
 /* U_i[j, c] */
 QORNN_INLINE int32_t qornn_U(const qornn_program *p, size_t c, size_t j) {
-    const size_t index = c * p->n_h + j;
+    if (p->U_words) {
+        const size_t bit = j * p->bits_U;
+        return qornn_field(p->U_words[c * qornn_column_words(p) + bit / 32], p->bits_U, bit % 32);
+    }
+    const size_t index = c * qornn_U_rows(p) + j;
     if (p->layout == QORNN_BYTES) {
         return p->U_bytes[index];
     }

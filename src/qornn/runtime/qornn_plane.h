@@ -8,14 +8,6 @@
 
 #include "qornn.h"
 
-/* The assembly names registers, by a keyword C++17 took away. */
-#if defined(__GNUC__) && defined(__thumb__) && !defined(__ARM_BIG_ENDIAN) && \
-    (!defined(__cplusplus) || __cplusplus < 201703L)
-#define QORNN_ASSEMBLY 1
-#else
-#define QORNN_ASSEMBLY 0
-#endif
-
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
 #include "qornn_plane_mve.h"
 #elif QORNN_ASSEMBLY && defined(__ARM_FEATURE_DSP)

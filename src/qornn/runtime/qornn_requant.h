@@ -24,11 +24,38 @@ QORNN_INLINE int32_t qornn_by_thresholds(int32_t a, const int32_t *thresholds, i
     return low;
 }
 
-/* Scheme paper: one factor for all rows. */
-QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t sum, int32_t drive) {
+/* min((a + 2^(shift-1)) >> shift, top), for factors that are a power of two. */
+QORNN_INLINE int32_t qornn_by_shift(uint32_t a, unsigned shift, int32_t top) {
+    const uint32_t v = (a + (shift ? 1u << (shift - 1) : 0u)) >> shift;
+    return v > (uint32_t)top ? top : (int32_t)v;
+}
+
+/* (z + half) >> shift of a signed z, ties away from zero, within -top..top, top = 2^(bits-1) - 1. */
+QORNN_INLINE int32_t qornn_by_signed_shift(int32_t z, unsigned shift, unsigned bits) {
+    const int32_t top = (int32_t)((1u << (bits - 1)) - 1u), negative = z >> 31;
+    int32_t v = shift ? (z + (1 << (shift - 1)) + negative) >> shift : z;
+#if defined(__ARM_FEATURE_SAT)
+    v = v < -top - 1 ? -top - 1 : v > top ? top : v; /* one instruction */
+    return v - ((v + top) >> 31);                    /* and what is one too low */
+#elif defined(__thumb__) || defined(__riscv)
+    if (QORNN_RARELY((uint32_t)((v + negative) ^ negative) >> (bits - 1))) { /* |v|: a branch is cheaper than two limits */
+        v = v < 0 ? -top : top;
+    }
+    return v;
+#else
+    return v < -top ? -top : v > top ? top : v;
+#endif
+}
+
+/* Scheme paper: one factor for all rows, from z = 2^shift_W sum W_i h_i + 2^shift_U sum U_i x_i. */
+QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t z) {
     const int32_t top = (int32_t)((1u << (p->bits_h - 1)) - 1u);
-    /* Unsigned: shifting a negative number left is undefined; the sum itself was proved to fit. */
-    const int32_t z = (int32_t)(((uint32_t)sum << p->shift_W) + ((uint32_t)drive << p->shift_U));
+    if (p->activation == QORNN_IDENTITY && p->bias) {
+        z += p->bias[j];
+    }
+    if (p->activation == QORNN_IDENTITY && p->requant == QORNN_SHIFT) {
+        return qornn_by_signed_shift(z, p->shift, p->bits_h);
+    }
     int32_t a = z;
     if (p->activation != QORNN_RELU) {
         a = z < 0 ? -z : z;
@@ -38,6 +65,8 @@ QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t 
     int32_t v;
     if (p->requant == QORNN_MULTIPLIER) {
         v = qornn_by_multiplier((uint32_t)a, p->multiplier, p->shift, top);
+    } else if (p->requant == QORNN_SHIFT) {
+        v = qornn_by_shift((uint32_t)a, p->shift, top);
     } else if (p->requant == QORNN_THRESHOLDS) {
         v = qornn_by_thresholds(a, p->thresholds, top);
     } else {
@@ -54,6 +83,9 @@ QORNN_INLINE int32_t qornn_next_per_row(const qornn_program *p, size_t j, int32_
     int64_t z = (int64_t)p->M_W[row] * sum + (int64_t)p->M_U[row] * drive;
     if (p->M_I) {
         z += (int64_t)p->M_I[row] * own;
+    }
+    if (p->activation == QORNN_IDENTITY && p->bias_wide) {
+        z += p->bias_wide[j];
     }
     int64_t a = z;
     if (p->activation != QORNN_RELU) {
@@ -72,7 +104,8 @@ QORNN_INLINE int16_t qornn_next(const qornn_program *p, size_t j, int32_t sum, i
     if (p->requant == QORNN_PER_ROW) {
         return (int16_t)qornn_next_per_row(p, j, sum, drive, own);
     }
-    return (int16_t)qornn_next_paper(p, j, sum, drive);
+    /* Unsigned: shifting a negative number left is undefined; the sum itself was proved to fit. */
+    return (int16_t)qornn_next_paper(p, j, (int32_t)(((uint32_t)sum << p->shift_W) + ((uint32_t)drive << p->shift_U)));
 }
 
 #endif

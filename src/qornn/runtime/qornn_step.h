@@ -8,6 +8,7 @@
 #include "qornn_input.h"
 #include "qornn_planes.h"
 #include "qornn_requant.h"
+#include "qornn_structured.h"
 
 /* sum W_i h_i of the rows j, j + apart, j + 2 apart, j + 3 apart. */
 QORNN_INLINE void qornn_rows(const qornn_program *p, size_t j, size_t apart, const int16_t *h, uint32_t sum_h,
@@ -49,9 +50,12 @@ QORNN_INLINE int qornn_step(const qornn_program *p, const int16_t *raw, int16_t 
     return QORNN_OK;
 }
 
+/* Whether U has a column for it. */
+QORNN_INLINE int qornn_is_code(const qornn_program *p, int32_t code) { return code >= 0 && (uint32_t)code < p->n_i; }
+
 /* One step of a program that reads codes; one that is not in the table changes nothing. */
 QORNN_INLINE int qornn_step_code(const qornn_program *p, int32_t code, const int16_t *h, int16_t *next) {
-    if (code < 0 || (uint32_t)code >= p->n_i) {
+    if (!qornn_is_code(p, code)) {
         return QORNN_BAD_CODE;
     }
     qornn_advance(p, NULL, (size_t)code, h, next);
@@ -60,12 +64,39 @@ QORNN_INLINE int qornn_step_code(const qornn_program *p, int32_t code, const int
 
 /* y (n_o) of a state, for programs with a float readout. */
 QORNN_INLINE void qornn_read_float(const qornn_program *p, const int16_t *h, float *y) {
+    if (p->mix) {
+        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->readout_relu, h, NULL, y);
+        return;
+    }
     qornn_readout_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->readout_relu, h, y);
 }
 
 /* y (n_o) of a state, for programs with an integer readout. */
 QORNN_INLINE void qornn_read_int(const qornn_program *p, const int16_t *h, int32_t *y) {
-    qornn_readout_int(p->V_int, p->b_o_int, p->n_o, p->n_h, p->readout_relu, h, y);
+    if (p->mix) {
+        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->readout_relu, h, NULL, y);
+    } else if (p->V_packed) {
+        qornn_readout_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->readout_relu, h, y);
+    } else {
+        qornn_readout_int(p->V_int, p->b_o_int, p->n_o, p->n_h, p->readout_relu, h, y);
+    }
+}
+
+/* The same of states kept in 32 bits. */
+QORNN_INLINE void qornn_read_float_wide(const qornn_program *p, const int32_t *h, float *y) {
+    if (p->mix) {
+        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->readout_relu, NULL, h, y);
+        return;
+    }
+    qornn_readout_float_wide(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->readout_relu, h, y);
+}
+
+QORNN_INLINE void qornn_read_int_wide(const qornn_program *p, const int32_t *h, int32_t *y) {
+    if (p->mix) {
+        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->readout_relu, NULL, h, y);
+        return;
+    }
+    qornn_readout_packed_wide(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->readout_relu, h, y);
 }
 
 #endif

@@ -67,6 +67,10 @@ QORNN_INLINE void qornn_wide_next(const qornn_program *p, const qornn_work *w, q
         form.requant = QORNN_MULTIPLIER;
         form.activation = QORNN_MODRELU;
         qornn_wide_rows(form, w, 0);
+    } else if (p->requant == QORNN_SHIFT && p->activation == QORNN_IDENTITY) {
+        form.requant = QORNN_SHIFT;
+        form.activation = QORNN_IDENTITY;
+        qornn_wide_rows(form, w, 0);
     } else {
         qornn_wide_rows(form, w, 0);
     }

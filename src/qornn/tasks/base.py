@@ -20,11 +20,12 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 class RawInput(NamedTuple):
-    """How inputs come from a sensor: whole numbers in low..high; x = scale·raw."""
+    """How inputs come from a sensor: whole numbers in low..high; x = scale·(raw − offset)."""
 
     low: int
     high: int
     scale: float
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

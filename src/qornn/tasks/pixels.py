@@ -26,7 +26,7 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pixels(Task):
-    """Ten classes of images; x_t is pixel t divided by the brightest value."""
+    """Ten classes of images; x_t is pixel t divided by the brightest value, or (pixel − centre)/spread."""
 
     metric_name = "accuracy"
     higher_is_better = True
@@ -36,10 +36,15 @@ class Pixels(Task):
     peak: ClassVar[int]
 
     limit: int | None = None  # only the first so many training images, for quick trials
+    centre: int = 0  # the pixel that x = 0 stands for
+    spread: int | None = None  # pixels a unit of x; None: the brightest
 
     def __post_init__(self) -> None:
         if self.limit is not None:
             check_count("limit", self.limit)
+        if self.spread is not None:
+            check_count("spread", self.spread)
+        check_count("centre", self.centre, least=0)
 
     @abstractmethod
     def load(self) -> dict[Split, Images]:
@@ -53,7 +58,7 @@ class Pixels(Task):
     @property
     def raw_input(self) -> RawInput:
         """The pixel as it is stored."""
-        return RawInput(0, self.peak, 1 / self.peak)
+        return RawInput(0, self.peak, 1 / (self.spread or self.peak), self.centre)
 
     def size(self, split: Split) -> int:
         return len(self._images[check_split(split)].labels)
@@ -63,7 +68,8 @@ class Pixels(Task):
 
         rows = split_rows(self.size(split), split, index, batch, seed)
         pixels, labels = self._images[split]
-        x = self.arrange(pixels[rows]).astype(np.float32) / np.float32(self.peak)  # (B, T)
+        raw = self.arrange(pixels[rows]).astype(np.float32)  # (B, T)
+        x = (raw - np.float32(self.centre)) / np.float32(self.spread or self.peak)
         return Batch(torch.from_numpy(x[:, :, None]), torch.from_numpy(labels[rows].astype(np.int64)))
 
     def arrange(self, pixels: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from qornn.baselines import BASELINES
 from qornn.errors import unknown
 from qornn.model import OrthogonalRNN
 from qornn.recipe import ModelSettings, Recipe
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.base import Task
 
@@ -36,19 +37,28 @@ def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> n
         "bjorck": {"exact": settings.exact},
         "projunn": {"rank": settings.rank},
         "penalty": {"strength": settings.penalty},
+        **{name: {"seed": settings.map_seed} for name in STRUCTURED},
     }
+    options["hadamard-block"] |= {"block": settings.block}
+    options["delay"] |= {"lines": settings.lines}
+    for name in ("hadamard", "cycle", "delay"):
+        options[name] |= {"learn": settings.learn}
     return OrthogonalRNN(
         task.n_i,
         settings.n_h,
         task.n_o,
         map=settings.map,
         bits=settings.bits,
+        bits_W=settings.bits_W,
         bits_U=settings.bits_U,
+        bits_V=settings.bits_V,
         quantizer=settings.quantizer,
         scale=settings.scale,
         activation=settings.activation,
         readout=task.readout,
         readout_activation=settings.readout_activation,
+        mix=settings.mix,
+        noise=settings.noise,
         init=settings.init,
         init_U=settings.init_U,
         init_V=settings.init_V,

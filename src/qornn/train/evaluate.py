@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +59,9 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
         device = next(model.parameters()).device
         few = batch.rows(0, sequences).to(device)
         model(few.x, lengths=few.lengths)
+        if not largest:  # a network that was not unrolled has shown no state but the last
+            for layer in recurrences(model):
+                layer(few.x, lengths=few.lengths)
     found = [_of_layer(layer) for layer in recurrences(model)]
     if not found:
         return {"max_h": max(largest, default=float("nan"))}  # a baseline has no W that should be orthogonal
@@ -72,6 +76,8 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     before = [(layer.q_W, layer.q_U) for layer in layers]
     for layer, own in zip(layers, before, strict=True):
         layer.q_W, layer.q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in own)
+        if isinstance(layer, OrthogonalRecurrence) and layer.map.structured:
+            layer.q_W = None  # nothing of W is stored
     try:
         yield
     finally:
@@ -84,6 +90,17 @@ def _baselines(model: nn.Module) -> list[Baseline]:
 
 
 def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
+    if layer.map.learned:
+        return _looked_at(layer)
+    if layer not in _fixed:
+        _fixed[layer] = _looked_at(layer)
+    return _fixed[layer]
+
+
+_fixed: WeakKeyDictionary[nn.Module, dict[str, float]] = WeakKeyDictionary()  # a W that never changes, looked at once
+
+
+def _looked_at(layer: OrthogonalRecurrence) -> dict[str, float]:
     W = layer.W()
     W_q = W if layer.q_W is None else layer.q_W(W)
     W64 = W_q.cpu().double()

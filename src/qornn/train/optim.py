@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import torch
@@ -23,12 +24,17 @@ def recurrences(model: nn.Module) -> list[OrthogonalRecurrence]:
 
 
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    """The optimizer of that name; W's group carries the divider of its learning rate."""
+    """The optimizer of that name; the groups of W and U carry the dividers of their learning rates."""
     if settings.optimizer not in OPTIMIZERS:
         raise unknown("optimizer", settings.optimizer, OPTIMIZERS)
-    W = [layer.W_raw for layer in recurrences(model)]
-    rest = [p for p in model.parameters() if not any(p is w for w in W)]
-    groups = [{"params": W, "divider": settings.divider}, {"params": rest, "divider": 1.0}]
+    W = [layer.W_raw for layer in recurrences(model) if layer.map.learned]
+    U = [layer.U_raw for layer in recurrences(model)] if settings.divider_U != 1 else []
+    rest = [p for p in model.parameters() if p.requires_grad and not any(p is own for own in (*W, *U))]
+    groups = [
+        {"params": W, "divider": settings.divider},
+        {"params": U, "divider": settings.divider_U},
+        {"params": rest, "divider": 1.0},
+    ]
     return OPTIMIZERS[settings.optimizer]([group for group in groups if group["params"]])
 
 
@@ -38,12 +44,16 @@ def total_steps(steps_per_epoch: int, settings: TrainSettings) -> int:
 
 
 def learning_rate(step: int, steps_per_epoch: int, settings: TrainSettings) -> float:
-    """lr · lr_factor^⌊epoch/lr_every⌋, after a linear rise over the first `warmup` steps.
+    """lr · lr_factor^⌊epoch/lr_every⌋, or half a cosine, after a linear rise over the first `warmup` steps.
 
     A fraction of the training goes through the same epochs, each shortened by it.
     """
-    epoch = int(step / settings.fraction) // steps_per_epoch
-    lr = settings.lr * settings.lr_factor ** (epoch // settings.lr_every)
+    if settings.schedule == "cosine":
+        end = settings.steps or total_steps(steps_per_epoch, settings)
+        lr = settings.lr * (1 + math.cos(math.pi * min(1.0, step / end))) / 2
+    else:
+        epoch = int(step / settings.fraction) // steps_per_epoch
+        lr = settings.lr * settings.lr_factor ** (epoch // settings.lr_every)
     return lr * min(1.0, (step + 1) / settings.warmup) if settings.warmup else lr
 
 

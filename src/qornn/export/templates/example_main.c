@@ -43,10 +43,10 @@ static void say_number(const char *before, int32_t value) {
     EXAMPLE_SAY(text);
 }
 
-static void say_row(const char *title, const int16_t *row, unsigned count) {
+static void say_state(const char *title) {
     EXAMPLE_SAY(title);
-    for (unsigned i = 0; i < count; i++) {
-        say_number(" ", row[i]);
+    for (unsigned j = 0; j < @name@_N_H; j++) {
+        say_number(" ", @name@_STATES(&@name@_example)[j]);
     }
     EXAMPLE_SAY("\n");
 }
@@ -75,12 +75,31 @@ static uint32_t probe(uint32_t seed) {
         seed ^= seed >> 17;
         seed ^= seed << 5;
         const int32_t h = (int32_t)((seed >> 16) & ((1u << (@name@_STATE_BITS - 1)) - 1u));
-        @name@_example.h[0][j] = (int16_t)(@probe_sign@);
+        @name@_STATES(&@name@_example)[j] = (@name@_unit)(@probe_sign@);
     }
     return seed;
 }
 
-static int differs(unsigned step, const int16_t *x, const int16_t *h) {
+static const int16_t *input(unsigned step) { return @name@_inputs + step * @name@_INPUTS; }
+
+/* Back to the state that a step began from: every step before it was exact. */
+static void rewind_to(unsigned step) {
+    if (step >= @name@_SEQUENCES * @name@_STEPS) {
+        uint32_t seed = @name@_SEED;
+        for (unsigned s = @name@_SEQUENCES * @name@_STEPS; s <= step; s++) {
+            seed = probe(seed);
+        }
+        return;
+    }
+    @name@_init(&@name@_example);
+    for (unsigned s = step - step % @name@_STEPS; s < step; s++) {
+        const int16_t *x = input(s);
+        (void)@name@_step(&@name@_example, @example_argument@);
+    }
+}
+
+static int differs(unsigned step) {
+    const @name@_unit *h = @name@_STATES(&@name@_example);
     say_number("differs step=", (int32_t)step);
     for (unsigned j = 0; step < @name@_FULL && j < @name@_N_H; j++) {
         const int16_t want = @name@_states[step * @name@_N_H + j];
@@ -93,16 +112,21 @@ static int differs(unsigned step, const int16_t *x, const int16_t *h) {
     }
     /* For whoever knows the program: what the step was given and what came out. */
     EXAMPLE_SAY("\n");
-    say_row("input", x, @name@_INPUTS);
-    say_row("before", @name@_example.h[(@name@_example.now & 1u) ^ 1u], @name@_N_H);
-    say_row("state", h, @name@_N_H);
+    EXAMPLE_SAY("input");
+    for (unsigned i = 0; i < @name@_INPUTS; i++) {
+        say_number(" ", input(step)[i]);
+    }
+    EXAMPLE_SAY("\n");
+    say_state("state");
+    rewind_to(step);
+    say_state("before");
     return 1;
 }
 
-static int output_differs(unsigned step, const int16_t *h) {
+static int output_differs(unsigned step) {
     say_number("differs step=", (int32_t)step);
     EXAMPLE_SAY(" outputs\n");
-    say_row("state", h, @name@_N_H);
+    say_state("state");
     EXAMPLE_SAY("outputs");
     for (unsigned o = 0; o < @name@_N_O; o++) {
         say_number(" ", (int32_t)bits_of(&@name@_example_y[o]));
@@ -114,7 +138,7 @@ static int output_differs(unsigned step, const int16_t *h) {
 int main(void) {
     uint32_t seed = @name@_SEED;
     for (unsigned step = 0; step < @name@_TOTAL; step++) {
-        const int16_t *x = @name@_inputs + step * @name@_INPUTS;
+        const int16_t *x = input(step);
         if (step >= @name@_SEQUENCES * @name@_STEPS) {
             seed = probe(seed);
         } else if (step % @name@_STEPS == 0) {
@@ -123,20 +147,20 @@ int main(void) {
         (void)@name@_step(&@name@_example, @example_argument@);
         @name@_predict(&@name@_example, @name@_example_y);
 
-        const int16_t *h = @name@_example.h[@name@_example.now & 1u];
+        const @name@_unit *h = @name@_STATES(&@name@_example);
         uint32_t hash = 0x811c9dc5u;
         for (unsigned j = 0; j < @name@_N_H; j++) {
             hash = mix(hash, (uint16_t)h[j], 2);
         }
         if (hash != @name@_state_hashes[step]) {
-            return differs(step, x, h);
+            return differs(step);
         }
         hash = 0x811c9dc5u;
         for (unsigned o = 0; o < @name@_N_O; o++) {
             hash = mix(hash, bits_of(&@name@_example_y[o]), 4);
         }
         if (hash != @name@_output_hashes[step]) {
-            return output_differs(step, h);
+            return output_differs(step);
         }
     }
     if (@name@_checksum() != @name@_CHECKSUM) {

@@ -5,29 +5,19 @@
 
 @arrays@
 @program@
-/* The buffers are as long as the kernels read. */
-typedef char @name@_has_room[@name@_UNITS == QORNN_UNITS(@n_h@u, @group@) ? 1 : -1];
-@x_room@
+@has_room@@x_room@
 /* Once a sequence: small rather than fast. */
 #if defined(__GNUC__)
 __attribute__((cold))
 #endif
 void @name@_init(@name@_state *s) {
-    s->now = 0;
-    for (unsigned j = 0; j < @name@_UNITS; j++) {
-        s->h[0][j] = 0;
-        s->h[1][j] = 0;
-    }
-}
+@init@}
 
 int @name@_step(@name@_state *s, @parameter@) {
-    const unsigned now = s->now & 1u;
-    const int result = @call@;
-    s->now = result == QORNN_OK ? now ^ 1u : now;
-    return result;
+@step@
 }
 
-void @name@_predict(const @name@_state *s, @y_type@ *y) { @readout@(&@name@_program, s->h[s->now & 1u], y); }
+void @name@_predict(const @name@_state *s, @y_type@ *y) { @readout@@readout_suffix@(&@name@_program, @name@_STATES(s), y); }
 @classify_c@@quantize_c@
 static uint32_t @name@_fnv(uint32_t hash, const void *data, size_t size) {
     const unsigned char *byte = (const unsigned char *)data;

@@ -31,15 +31,17 @@ extern "C" {
 #define @name@_N_H @n_h@
 #define @name@_N_O @n_o@
 #define @name@_STATE_BITS @bits_h@
-#define @name@_UNITS @units@ /* n_h, and zeros up to whole words of weights */
+#define @name@_UNITS @units@ /* @units_comment@ */
 #define @name@_DATA_BYTES @data_bytes@ /* constants in flash */
 #define @name@_RAM_BYTES @ram_bytes@ /* state and outputs */
 
-/* Owned by the caller, one for each signal; @name@_N_H states are h[now]. */
+/* Owned by the caller, one for each signal. */
+typedef @unit@ @name@_unit;
 typedef struct {
-    uint32_t now;
-    int16_t h[2][@name@_UNITS];
-@x_field@} @name@_state;
+@state_fields@@x_field@} @name@_state;
+
+/* The @name@_N_H states, each a @name@_unit, of the @name@_state that s points to. */
+#define @name@_STATES(s) @state@
 
 /* Before every sequence. */
 void @name@_init(@name@_state *s);

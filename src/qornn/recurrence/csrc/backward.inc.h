@@ -38,7 +38,7 @@ struct Backward {
   const Chunk &c;
   int64_t first, t;
   const float *after;  // (rows, ld): dz_{t+1}, null at the last step
-  float *now;          // (rows, ld): dz_t
+  float *now;          // (rows, ld): dz_t; Wᵀ dz_{t+1} before, where W is diag(u) S/√n_h
   const float *dy;     // (rows, n_o) of this step
 };
 
@@ -50,11 +50,19 @@ struct GradientTile {
     const qornn_gradients &g = s.g;
     Vector sum[R][V] = {};
     prefetch<R, V, 0>(p.h + (s.t * p.B + s.first + row) * p.n_h + unit, p.n_h);
-    if (g.dy) accumulate(sum, s.dy + row * p.n_o, p.n_o, 1, s.w.V + p.n_o * unit, p.n_o);
-    if (s.after) accumulate(sum, s.after + row * s.c.ld, s.c.ld, 1, s.w.W + p.n_h * unit, p.n_h);
     const int64_t i = s.first + row, left = p.n_h - unit - (V - 1) * LANES;
     const float *states = p.h + (s.t * p.B + i) * p.n_h + unit;
     float *now = s.now + row * s.c.ld + unit;
+    if (g.dy) accumulate(sum, s.dy + row * p.n_o, p.n_o, 1, s.w.V + p.n_o * unit, p.n_o);
+    if (g.dy && p.readout_relu)
+      each<R, V>([&](int r, int v) {
+        const Vector h = load(states + r * p.n_h + v * LANES, v < V - 1 ? LANES : left);
+        sum[r][v] = select(h <= Vector{}, Vector{}, sum[r][v]);
+      });
+    if (s.after && p.u)
+      each<R, V>([&](int r, int v) { sum[r][v] += load(now + r * s.c.ld + v * LANES, v < V - 1 ? LANES : left); });
+    else if (s.after)
+      accumulate(sum, s.after + row * s.c.ld, s.c.ld, 1, s.w.W + p.n_h * unit, p.n_h);
     if (g.states)
       each<R, V>([&](int r, int v) {
         const float *from = g.states + (i + r) * g.states_b + s.t * g.states_t + unit;
@@ -65,22 +73,26 @@ struct GradientTile {
         if (s.t + 1 == (p.lengths ? p.lengths[i + r] : p.T))
           sum[r][v] += load(g.last + (i + r) * p.n_h + unit + v * LANES, v < V - 1 ? LANES : left);
       });
-    Vector db[V] = {};
     each<R, V>([&](int r, int v) {
       const Vector h = load(states + r * p.n_h + v * LANES, v < V - 1 ? LANES : left);
       sum[r][v] = times_derivative<A>(sum[r][v], h);
-      if (A == QORNN_MODRELU) db[v] += sum[r][v] * sign(h);  // h is 0 past an end, and then both are
       store(now + r * s.c.ld + v * LANES, sum[r][v]);
     });
     if (p.lengths)
       each<R, V>([&](int r, int v) {
         if (past(p, s.t, i + r)) store(now + r * s.c.ld + v * LANES, sum[r][v] = Vector{});
       });
-    if (A == QORNN_MODRELU)
+    if (g.db)
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         float *to = s.sums.db + unit + v * LANES;
-        store(to, load(to) + db[v]);
+        Vector total = load(to);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+          const Vector h = load(states + r * p.n_h + v * LANES, v < V - 1 ? LANES : left);
+          total += A == QORNN_MODRELU ? sum[r][v] * sign(h) : sum[r][v];
+        }
+        store(to, total);
       }
     if (g.dz)
       each<R, V>([&](int r, int v) {
@@ -176,6 +188,24 @@ void pack_inputs(const qornn_problem &p, const Chunk &c, int64_t first, int64_t 
   });
 }
 
+// du += Σ dz_t ⊙ S h_{t−1}/√n_h over a chunk.
+void add_sign_gradient(const qornn_problem &p, const Chunk &c, int64_t first, int64_t from, int64_t to, float *du) {
+  const int64_t ld = padded(p.n_h);
+  const Vector scale = splat(1.0f / std::sqrt(static_cast<float>(p.n_h)));
+  for (int64_t t = from; t < to; ++t) {
+    const float *before = (t ? p.h + (t - 1) * p.B * p.n_h : p.h0) + first * p.n_h;
+    for_each_block(0, c.rows, [&](int64_t row, int rows) {
+      const float *dz = c.dz + ((t - from) * c.rows + row) * c.ld;
+      for (int r = 0; r < rows; ++r) transform(c.states + r * ld, before + (row + r) * p.n_h, p.n_h, nullptr);
+      for (int64_t unit = 0; unit < p.n_h; unit += LANES) {
+        Vector total{};
+        for (int r = 0; r < rows; ++r) total += load(dz + r * c.ld + unit) * load(c.states + r * ld + unit, p.n_h - unit);
+        store(du + unit, load(du + unit) + total * scale);
+      }
+    });
+  }
+}
+
 template <int A>
 void walk_back(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, const Chunk &c,
                int64_t first, int64_t from, int64_t to) {
@@ -185,17 +215,19 @@ void walk_back(const qornn_problem &p, const qornn_gradients &g, const Packed &w
       for (int64_t r = 0; r < c.rows; ++r) std::copy_n(g.dy + (first + r) * g.dy_b + t * g.dy_t, p.n_o, dy + r * p.n_o);
     const float *after = t + 1 == p.T ? nullptr : t + 1 == to ? c.carry : now + c.rows * c.ld;
     const Backward s{p, g, w, sums, c, first, t, after, now, dy};
-    for_each_panel(p.n_h, [&](int64_t unit, int vectors) {
-      for_each_block(0, c.rows, [&](int64_t row, int rows) {
-        if (!all_past(p, t, first + row, rows))
-          return dispatch<GradientTile<A>, const Backward &>(rows, vectors, s, row, unit);
-        for (int r = 0; r < rows; ++r) {
-          std::fill_n(now + (row + r) * c.ld + unit, vectors * LANES, 0.0f);
-          if (g.dz)
-            std::fill_n(g.dz + (t * p.B + first + row + r) * p.n_h + unit,
-                        std::min<int64_t>(vectors * LANES, p.n_h - unit), 0.0f);
-        }
-      });
+    const auto start = [&](int64_t row, int rows) {
+      if (!after || all_past(p, t, first + row, rows)) return;
+      for (int64_t r = row; r < row + rows; ++r) transform(now + r * c.ld, after + r * c.ld, p.n_h, w.u);
+    };
+    for_each_tile(p, 0, c.rows, start, [&](int64_t row, int rows, int64_t unit, int vectors) {
+      if (!all_past(p, t, first + row, rows))
+        return dispatch<GradientTile<A>, const Backward &>(rows, vectors, s, row, unit);
+      for (int r = 0; r < rows; ++r) {
+        std::fill_n(now + (row + r) * c.ld + unit, vectors * LANES, 0.0f);
+        if (g.dz)
+          std::fill_n(g.dz + (t * p.B + first + row + r) * p.n_h + unit,
+                      std::min<int64_t>(vectors * LANES, p.n_h - unit), 0.0f);
+      }
     });
   }
 }
@@ -206,15 +238,20 @@ void backward_as(const qornn_problem &p, const qornn_gradients &g, const Packed 
   const Chunk c = make_chunk(p, last - first, sums.scratch);
   for (int64_t to = p.T; to > 0; to -= std::min(to, c.steps)) {
     const int64_t from = std::max<int64_t>(0, to - c.steps), K = (to - from) * c.rows;
+    const bool dense_dW = sums.dW && !p.u;
     walk_back<A>(p, g, w, sums, c, first, from, to);
-    pack_states(p, c, first, from, to);
-    pack_left(c.left, c.dz, c.ld, p.n_h, K);
-    add_product(sums.dW, c.left, p.n_h, c.states, p.n_h, K + c.rows, 0, K);
+    if (sums.dW && p.u) add_sign_gradient(p, c, first, from, to, sums.dW);
+    if (dense_dW || g.dy) pack_states(p, c, first, from, to);
+    if (dense_dW || sums.dU_wide) pack_left(c.left, c.dz, c.ld, p.n_h, K);
+    if (dense_dW) add_product(sums.dW, c.left, p.n_h, c.states, p.n_h, K + c.rows, 0, K);
     if (sums.dU_wide) {
       pack_inputs(p, c, first, from, to);
       add_product(sums.dU_wide, c.left, p.n_h, c.x, p.n_i, K, 0, K);
     }
     if (g.dy) {
+      if (p.readout_relu)
+        for (int64_t at = 0; at < (K + c.rows) * padded(p.n_h); at += LANES)
+          store(c.states + at, relu(load(c.states + at)));
       pack_left(c.left, c.dy, p.n_o, p.n_o, K);
       add_product(sums.dV, c.left, p.n_o, c.states, p.n_h, K + c.rows, c.rows, K);
     }

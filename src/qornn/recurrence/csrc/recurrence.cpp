@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -89,8 +90,9 @@ class Buffer {
 int64_t padded(const Kernel &kernel, int64_t units) { return (units + kernel.lanes - 1) / kernel.lanes * kernel.lanes; }
 
 int thread_count(const qornn_problem &p, const Kernel &kernel) {
+  const double a_unit = p.u ? std::log2(static_cast<double>(p.n_h)) : static_cast<double>(p.n_h);
   const double work = static_cast<double>(p.B) * static_cast<double>(p.T) * static_cast<double>(p.n_h) *
-                      static_cast<double>(p.n_h + p.n_i);
+                      (a_unit + static_cast<double>(p.n_i));
   const int64_t blocks = (p.B + kernel.rows - 1) / kernel.rows;
   const int64_t useful = std::min<int64_t>(blocks, 1 + static_cast<int64_t>(std::min(work / kWorthAThread, 1e6)));
   return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(p.threads, useful)));
@@ -122,16 +124,33 @@ void share(int64_t B, int threads, Body body) {
   for (std::thread &helper : helpers) helper.join();
 }
 
+// W packed, or u/√n_h padded.
+class Recurrent {
+ public:
+  Recurrent(const qornn_problem &p, const Kernel &kernel, int64_t stride_k, int64_t stride_j)
+      : structured_(p.u), data_(padded(kernel, p.n_h) * (p.u ? 1 : p.n_h), p.u ? Buffer::kZeros : Buffer::kAny) {
+    if (!p.u) kernel.pack(data_.get(), p.W, p.n_h, p.n_h, stride_k, stride_j);
+    const double root = std::sqrt(static_cast<double>(p.n_h));
+    for (int64_t j = 0; p.u && j < p.n_h; ++j) data_.get()[j] = static_cast<float>(p.u[j] / root);
+  }
+  const float *dense() const { return structured_ ? nullptr : data_.get(); }
+  const float *signs() const { return structured_ ? data_.get() : nullptr; }
+
+ private:
+  bool structured_;
+  Buffer data_;
+};
+
 void run_forward(const qornn_problem &p) {
   const Kernel &kernel = *current().load();
   const int64_t width = padded(kernel, p.n_h);
-  Buffer W(p.n_h * width, Buffer::kAny), U(p.n_i * width, Buffer::kAny), b(width, Buffer::kZeros);
+  const Recurrent W(p, kernel, 1, p.n_h);  // element (k, j) is W[j][k]
+  Buffer U(p.n_i * width, Buffer::kAny), b(width, Buffer::kZeros);
   Buffer V(p.V ? p.n_h * padded(kernel, p.n_o) : 0, Buffer::kAny);
-  kernel.pack(W.get(), p.W, p.n_h, p.n_h, 1, p.n_h);  // element (k, j) is W[j][k]
   kernel.pack(U.get(), p.U, p.n_i, p.n_h, 1, p.n_i);
   if (p.V) kernel.pack(V.get(), p.V, p.n_h, p.n_o, 1, p.n_h);
   if (p.b) std::memcpy(b.get(), p.b, static_cast<size_t>(p.n_h) * 4);
-  const Packed packed{W.get(), U.get(), V.get(), b.get()};
+  const Packed packed{W.dense(), U.get(), V.get(), W.signs(), b.get()};
   share(p.B, thread_count(p, kernel),
         [&](int, int64_t first, int64_t last) { kernel.forward(p, packed, first, last); });
 }
@@ -163,12 +182,12 @@ class PartialSums {
 void run_backward(const qornn_problem &p, const qornn_gradients &g) {
   const Kernel &kernel = *current().load();
   const int threads = thread_count(p, kernel);
-  Buffer W(p.n_h * padded(kernel, p.n_h), Buffer::kAny), V(g.dy ? p.n_o * padded(kernel, p.n_h) : 0, Buffer::kAny);
-  kernel.pack(W.get(), p.W, p.n_h, p.n_h, p.n_h, 1);  // element (k, j) is W[k][j]
+  const Recurrent W(p, kernel, p.n_h, 1);  // element (k, j) is W[k][j]
+  Buffer V(g.dy ? p.n_o * padded(kernel, p.n_h) : 0, Buffer::kAny);
   if (g.dy) kernel.pack(V.get(), p.V, p.n_o, p.n_h, p.n_h, 1);
-  const Packed packed{W.get(), nullptr, V.get(), nullptr};
+  const Packed packed{W.dense(), nullptr, V.get(), W.signs(), nullptr};
   const bool wide = !p.codes && p.n_i > qornn::kFewChannels;
-  const PartialSums dW(kernel, threads, p.n_h, p.n_h), dU(kernel, threads, wide ? 0 : p.n_i, p.n_h),
+  const PartialSums dW(kernel, threads, !g.dW ? 0 : p.u ? 1 : p.n_h, p.n_h), dU(kernel, threads, wide ? 0 : p.n_i, p.n_h),
       dU_wide(kernel, threads, wide ? p.n_h : 0, p.n_i), db(kernel, threads, g.db ? 1 : 0, p.n_h),
       dV(kernel, threads, g.dy ? p.n_o : 0, p.n_h);
   const int64_t scratch_size = kernel.scratch_floats(p, (p.B + threads - 1) / threads);
@@ -177,7 +196,7 @@ void run_backward(const qornn_problem &p, const qornn_gradients &g) {
     const Sums sums{dW.of(i), dU.of(i), dU_wide.of(i), db.of(i), dV.of(i), scratch.get() + i * scratch_size};
     kernel.backward(p, g, packed, sums, first, last);
   });
-  dW.add_up(g.dW, p.n_h, 1);
+  if (g.dW) dW.add_up(g.dW, p.n_h, 1);
   dU.add_up(g.dU, 1, p.n_i);
   dU_wide.add_up(g.dU, p.n_i, 1);
   if (g.db) db.add_up(g.db, p.n_h, 1);

@@ -1,4 +1,4 @@
-/* h_t = act(W h_{t-1} + U x_t), y_t = V h_t + b_o, and their gradients, float32, as a plain C interface.
+/* h_t = act(W h_{t-1} + U x_t + b), y_t = V h_t + b_o, and their gradients, float32, as a plain C interface.
  *
  * Every array is dense and row-major unless strides are given. The caller owns every array named here. */
 #ifndef QORNN_RECURRENCE_H
@@ -19,15 +19,17 @@ extern "C" {
 
 enum qornn_activation { QORNN_RELU = 0, QORNN_MODRELU = 1, QORNN_IDENTITY = 2, QORNN_TANH = 3 };
 
-/* What forward and backward share. Of `x` and `codes` one is given and the other null. */
+/* What forward and backward share. Of `x` and `codes` one is given and the other null, and so of `W` and `u`. */
 typedef struct {
   int64_t B, T, n_i, n_h, n_o;
   int32_t activation, threads;
+  int32_t readout_relu;   /* not 0: y_t = V relu(h_t) + b_o */
   const float *x;         /* (B, T, n_i) */
   const int64_t *codes;   /* (B, T): one-hot inputs */
   const float *W;         /* (n_h, n_h) */
+  const float *u;         /* (n_h): W = diag(u) S/sqrt(n_h), S Sylvester's matrix, n_h a power of two */
   const float *U;         /* (n_h, n_i) */
-  const float *b;         /* (n_h), modReLU only */
+  const float *b;         /* (n_h), null: none; modReLU adds it to the magnitude */
   const float *V;         /* (n_o, n_h), null: no readout */
   const float *b_o;       /* (n_o) */
   const float *h0;        /* (B, n_h) */
@@ -42,9 +44,9 @@ typedef struct {
   const float *dy;            /* gradient of y, (b, t, o) at b*dy_b + t*dy_t + o; null without a readout */
   int64_t dy_b, dy_t;
   const float *last;          /* (B, n_h): gradient of the state at each sequence's end; may be null */
-  float *dW;                  /* (n_h, n_h), out */
+  float *dW;                  /* (n_h, n_h), of u (n_h), out; null when not wanted, which saves a third of the time */
   float *dU;                  /* (n_h, n_i), out */
-  float *db;                  /* (n_h), out; null but for modReLU */
+  float *db;                  /* (n_h), out; null without b */
   float *dV;                  /* (n_o, n_h), out; null without a readout */
   float *dz0;                 /* (B, n_h), out: gradient before the activation of the first step */
   float *dz;                  /* (T, B, n_h), out: the same of every step; null when not wanted */

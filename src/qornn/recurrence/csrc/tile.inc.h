@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 #if defined(__AVX2__)
@@ -18,6 +19,7 @@ namespace ISA {
 namespace {
 
 #include "vector.inc.h"
+#include "hadamard.inc.h"
 
 inline int64_t padded(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
@@ -78,6 +80,20 @@ inline bool all_past(const qornn_problem &p, int64_t t, int64_t row, int rows) {
   for (int r = 0; r < rows; ++r)
     if (!past(p, t, row + r)) return false;
   return true;
+}
+
+// body(row, rows, unit, vectors) for all tiles: those of one panel of a dense W together, or else those of some sequences,
+// which start(row, rows) is called for before.
+template <typename Start, typename Body>
+void for_each_tile(const qornn_problem &p, int64_t first, int64_t last, Start start, Body body) {
+  if (p.u)
+    return for_each_block(first, last, [&](int64_t row, int rows) {
+      start(row, rows);
+      for_each_panel(p.n_h, [&](int64_t unit, int vectors) { body(row, rows, unit, vectors); });
+    });
+  for_each_panel(p.n_h, [&](int64_t unit, int vectors) {
+    for_each_block(first, last, [&](int64_t row, int rows) { body(row, rows, unit, vectors); });
+  });
 }
 
 #include "forward.inc.h"

@@ -39,6 +39,8 @@ inline Vector splat(float a) { return a - Vector{}; }
 
 inline Vector select(Mask m, Vector a, Vector b) { return m ? a : b; }
 
+inline Vector relu(Vector z) { return select(z < Vector{}, Vector{}, z); }
+
 inline Vector sign(Vector z) {  // −1, 0 or 1
   const Vector one = splat(1.0f), zero{};
   return select(z > zero, one, select(z < zero, -one, zero));
@@ -58,15 +60,12 @@ inline Vector tanh(Vector z) {
   return x * p / q;
 }
 
-// σ(z). modReLU clips |z| + b and keeps the sign; NaN goes through all of them, as in torch.
+// σ(z + b). modReLU clips |z| + b and keeps the sign; NaN goes through all of them, as in torch.
 template <int A>
 inline Vector activate(Vector z, Vector b) {
-  const Vector zero{};
-  if (A == QORNN_RELU) return select(z < zero, zero, z);
-  if (A == QORNN_TANH) return tanh(z);
-  if (A == QORNN_IDENTITY) return z;
-  const Vector magnitude = select(z < zero, -z, z) + b;
-  return select(magnitude < zero, zero, magnitude) * sign(z);
+  if (A == QORNN_MODRELU) return relu(select(z < Vector{}, -z, z) + b) * sign(z);
+  z += b;
+  return A == QORNN_RELU ? relu(z) : A == QORNN_TANH ? tanh(z) : z;
 }
 
 // g·σ'(z), with σ' read off h = σ(z).
@@ -78,7 +77,8 @@ inline Vector times_derivative(Vector g, Vector h) {
 }
 
 // sum (R, V·LANES) += a · panel (K, V·LANES), with a's element (r, k) at r*stride_r + k*stride_k: all the time goes here.
-template <int R, int V>
+// With Relu, relu(a) is multiplied.
+template <bool Relu = false, int R, int V>
 inline __attribute__((always_inline)) void accumulate(Vector (&sum)[R][V], const float *a, int64_t stride_r,
                                                       int64_t stride_k, const float *panel, int64_t K) {
   for (int64_t k = 0; k < K; ++k) {
@@ -87,7 +87,7 @@ inline __attribute__((always_inline)) void accumulate(Vector (&sum)[R][V], const
     for (int v = 0; v < V; ++v) row[v] = load(panel + (k * V + v) * LANES);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const Vector broadcast = splat(a[r * stride_r + k * stride_k]);
+      const Vector element = splat(a[r * stride_r + k * stride_k]), broadcast = Relu ? relu(element) : element;
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sum[r][v] += broadcast * row[v];
     }

@@ -1,0 +1,116 @@
+"""Structured against dense networks: accuracy over bytes and over instructions of an emulated Cortex-M4.
+
+python examples/structured.py --record
+
+Accuracy and bytes are those of the records in results/cells. A step costs the same whatever the weights, so its
+instructions are counted on an untrained network of the same shape.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+import qornn
+from qornn.files import to_json
+from qornn.integer.inputs import make_samples
+from qornn.recipe import Recipe, from_tables
+from qornn.reproduce import records
+from qornn.reproduce import report_figures as write
+from qornn.structure import MAPS
+from qornn.train.build import build_model
+from qornn.verify import measure
+
+ROOT = Path(__file__).parent.parent
+RECORD = ROOT / "results" / "structured.json"
+PICTURES = {"bytes": ROOT / "docs" / "structured-bytes.png", "instructions": ROOT / "docs" / "structured-steps.png"}
+TARGET = "cortex-m4"
+TASKS = ("smnist", "pmnist")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", action="store_true", help="also renew the record and the pictures")
+    options = parser.parse_args()
+    found = [point | {"instructions": instructions(point.pop("settings"))} for point in points()]
+    print(to_json(found, indent=1))
+    if options.record:
+        RECORD.write_text(to_json({"target": TARGET, "points": found}, indent=1) + "\n", encoding="utf-8")
+        for what, path in PICTURES.items():
+            draw(path, what, json.loads(RECORD.read_text(encoding="utf-8"))["points"])
+
+
+def points() -> list[dict[str, Any]]:
+    """A point a network: the median over seeds of its accuracy in 12-bit integers, and its bytes."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records.read_all(ROOT / "results"):
+        if (
+            record["task"] in TASKS
+            and record.get("integer")
+            and record["settings"]["model"]["map"] in (*MAPS, "bjorck")
+        ):
+            groups.setdefault((record["cell"], record["variant"] or ""), []).append(record)
+    return [
+        {
+            "cell": cell,
+            "variant": variant,
+            "task": own[0]["task"],
+            "map": own[0]["settings"]["model"]["map"],
+            "bits": own[0]["bits"],
+            "n_h": own[0]["n_h"],
+            "value": statistics.median(r["integer"]["value"] for r in own),
+            "bytes": own[0]["integer"]["bytes"],
+            "settings": own[0]["settings"],
+        }
+        for (cell, variant), own in sorted(groups.items())
+        if own[0]["strategy"] != "ptq"
+    ]
+
+
+def instructions(settings: dict[str, Any]) -> int:
+    """Of a step: the same network untrained, lowered on noise and exported."""
+    recipe: Recipe = from_tables(settings)
+    model = build_model(recipe, _Shape())  # type: ignore[arg-type]
+    x = torch.rand(4, 50, 1, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        if model.recurrence.b is not None:  # type: ignore[union-attr]
+            model.recurrence.b.normal_(generator=torch.Generator().manual_seed(1))  # type: ignore[union-attr]
+    program = qornn.lower(model, x, quiet=True, input=make_samples(0, 255, 1 / 255, channels=1))
+    with tempfile.TemporaryDirectory() as folder:
+        return int(measure(qornn.export.c(program, Path(folder) / "c", name="net"), TARGET)["instructions_per_step"])
+
+
+class _Shape:
+    """A task as far as building a network asks: one pixel a step, ten classes at the end."""
+
+    n_i, n_o, readout = 1, 10, "last"
+
+
+def draw(path: Path, what: str, found: list[dict[str, Any]]) -> None:
+    """Accuracy over bytes or instructions, one panel a task."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(TASKS), sharex=True)
+    for axes, task in zip(panels, TASKS, strict=True):
+        for point in (p for p in found if p["task"] == task):
+            structured = point["map"] in MAPS
+            axes.plot(point[what], point["value"], "o" if structured else "s", color="C0" if structured else "C3")
+            name = f"{write.strategy(point['map'])} {point['n_h']}, {point['bits']} bits"
+            axes.annotate(name, (point[what], point["value"]), xytext=(5, -9), textcoords="offset points", fontsize=7)
+        axes.set(title=write.TASKS[task], xscale="log", xlabel=f"{what} a step" if what != "bytes" else "bytes")
+        axes.margins(x=0.25, y=0.15)
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("test accuracy in 12-bit integers, %")
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+    for (unsigned j = 0; j < @name@_UNITS; j++) {
+        s->h[j] = 0;
+    }

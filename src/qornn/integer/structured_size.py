@@ -1,0 +1,92 @@
+"""What a network with a structured W weighs and costs, from its shape alone: nothing is stored of W but signs."""
+
+from __future__ import annotations
+
+from qornn import structure
+from qornn.bits import check_bits
+from qornn.errors import unknown
+from qornn.integer.matrix import packed_bytes
+from qornn.integer.size import FLOAT_BYTES, Product, Size, Step, _check_range, _check_shape
+
+
+def structured_size(
+    map: str,
+    n_i: int,
+    n_h: int,
+    n_o: int,
+    *,
+    bits: int | None,
+    bits_U: int | None = None,
+    bits_V: int | None = None,
+    block: int = 16,
+    lines: int = 16,
+    activation_bits: int = 12,
+) -> Size:
+    """The size of such a network: U and V at k bits, signs, biases and scales.
+
+    >>> structured_size("hadamard", 1, 512, 10, bits=4).true_bytes
+    4976
+    """
+    _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
+    _check_range("activation_bits", activation_bits)
+    signs, growth = _W(map, n_h, block, lines)
+    driven = lines if map == "delay" else n_h
+    k_U, k_V = (_width(bits if own is None else own) for own in (bits_U, bits_V))
+    floats = n_o + (n_h if map not in ("cycle", "delay") else 0)  # b_o, and b in the loop
+    floats += sum(k < 8 * FLOAT_BYTES for k in (k_U, k_V))  # their scales
+    return Size(
+        parameters=driven * n_i + n_h * n_o,
+        paper_bytes=(driven * n_i * k_U + n_h * n_o * k_V) / 8,
+        true_bytes=signs + packed_bytes(driven * n_i, k_U) + packed_bytes(n_h * n_o, k_V) + FLOAT_BYTES * floats,
+        accumulator_bits=None if bits is None else growth.bit_length() - 1 + activation_bits,
+    )
+
+
+def structured_step(
+    map: str,
+    n_i: int,
+    n_h: int,
+    *,
+    bits: int | None,
+    block: int = 16,
+    lines: int = 16,
+    input_bits: int = 9,
+    one_hot: bool = False,
+) -> dict[str, Step]:
+    """Operations a time step: W h takes additions alone."""
+    _check_shape(n_i=n_i, n_h=n_h)
+    _W(map, n_h, block, lines)
+    additions = {
+        "hadamard": n_h * (n_h.bit_length() - 1),
+        "hadamard-block": n_h * (block.bit_length() - 1),
+        "cycle": 0,
+        "delay": lines * (lines.bit_length() - 1),
+        "quaternion": 3 * n_h * (n_h.bit_length() - 1) // 2,  # log_4 n stages of three a row
+    }
+    driven = lines if map == "delay" else n_h
+    operands = "FP" if bits is None else f"{bits}x{input_bits} bits"
+    read = Product(0, driven, "none") if one_hot else Product(n_i * driven, n_i * driven, operands)
+    return {"structured": Step(read, Product(0, additions[map], "none"))}
+
+
+def _W(map: str, n_h: int, block: int, lines: int) -> tuple[int, int]:
+    """Bytes of its signs and blocks, and how many times larger than a state a sum can get."""
+    if map == "hadamard":
+        structure.check_power(n_h, 2, "n_h of map='hadamard'")
+        return packed_bytes(n_h, 1), n_h
+    if map == "hadamard-block":
+        structure.check_block(n_h, block)
+        return packed_bytes(n_h, 1), block
+    if map == "cycle":
+        return 0, 1
+    if map == "delay":
+        structure.line_starts(n_h, lines)
+        return packed_bytes(lines, 1), lines
+    if map == "quaternion":
+        stages = structure.check_power(n_h, 4, "n_h of map='quaternion'")
+        return packed_bytes(n_h, 1) + packed_bytes(stages * n_h // 4, 6), 1 << (5**stages - 1).bit_length()
+    raise unknown("structured map", map, structure.MAPS)
+
+
+def _width(bits: int | None) -> int:
+    return 8 * FLOAT_BYTES if bits is None else check_bits(bits)

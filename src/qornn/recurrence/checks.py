@@ -1,0 +1,48 @@
+"""Everything the kernel takes on trust: shapes, types, codes and lengths."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from qornn.errors import SettingsError
+from qornn.recurrence.reference import check_structure
+
+
+def check(
+    x: Tensor,
+    W: Tensor,
+    U: Tensor,
+    b: Tensor | None,
+    V: Tensor | None,
+    b_o: Tensor | None,
+    h0: Tensor,
+    lengths: Tensor | None,
+) -> None:
+    """Refuse a problem that the kernel would read or write past the end of."""
+    check_structure(W)
+    B, T, n_h, n_i = len(x), x.shape[1] if x.ndim > 1 else 0, len(W), U.shape[-1]
+    expect(W=(W, (n_h,) * min(W.ndim, 2)), U=(U, (n_h, n_i)), b=(b, (n_h,)), h0=(h0, (B, n_h)))
+    expect(V=(V, (0 if V is None else len(V), n_h)), b_o=(b_o, (0 if V is None else len(V),)))
+    if not B or not T:
+        raise SettingsError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
+    if x.is_floating_point():
+        expect(x=(x, (B, T, n_i)))
+    else:
+        _expect_within(x, (B, T), "codes", 0, n_i - 1)
+    if lengths is not None:
+        _expect_within(lengths, (B,), "lengths", 1, T)
+
+
+def expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:
+    for name, (t, shape) in tensors.items():
+        if t is not None and (t.shape != shape or t.dtype != torch.float32):
+            raise SettingsError(f"{name} must be float32 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
+
+
+def _expect_within(t: Tensor, shape: tuple[int, ...], name: str, low: int, high: int) -> None:
+    if t.shape != shape or t.dtype != torch.int64:
+        raise SettingsError(f"{name} must be int64 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
+    least, most = (int(v) for v in torch.aminmax(t))
+    if least < low or most > high:
+        raise SettingsError(f"{name} must lie in {low}..{high}, got {least}..{most}")

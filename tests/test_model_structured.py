@@ -1,0 +1,149 @@
+"""The linear network of a structured map: no unrolling where W is fixed, and what cannot be asked of it."""
+
+import copy
+from itertools import pairwise
+
+import pytest
+import torch
+
+from qornn.errors import SettingsError
+from qornn.model import OrthogonalRNN
+from qornn.recipe import TrainSettings
+from qornn.train.optim import learning_rate, make_optimizer
+
+FIXED = [("hadamard", {}), ("hadamard-block", {"block": 4}), ("cycle", {}), ("delay", {"lines": 4})]
+LEARNED = [("hadamard", {"learn": True}), ("quaternion", {})]
+
+
+def make(name, options, **more):
+    model = OrthogonalRNN(3, 16, 2, map=name, bits=4, generator=torch.Generator().manual_seed(0), **options, **more)
+    if model.recurrence.b is not None:
+        torch.nn.init.normal_(model.recurrence.b, generator=torch.Generator().manual_seed(1))
+    return model
+
+
+def inputs(codes, T=23):
+    random = torch.Generator().manual_seed(5)
+    return torch.randint(3, (4, T), generator=random) if codes else torch.rand(4, T, 3, generator=random)
+
+
+@pytest.mark.parametrize("codes", [True, False])
+@pytest.mark.parametrize("lengths", [None, torch.tensor([23, 5, 1, 23])])
+@pytest.mark.parametrize(("name", "options"), FIXED + LEARNED)
+def test_the_last_state_without_unrolling(name, options, lengths, codes):
+    model = make(name, options)
+    x = inputs(codes)
+    weights = [p for p in model.recurrence.parameters() if p.requires_grad]
+    short = model.recurrence.last(x, lengths=lengths)
+    long = model.recurrence(x, lengths=lengths)[1]
+    torch.testing.assert_close(short, long, atol=1e-5, rtol=1e-4)
+    got, wanted = (torch.autograd.grad(h.sin().sum(), weights) for h in (short, long))
+    for a, b in zip(got, wanted, strict=True):
+        torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
+    assert model.recurrence.closed_form == ((name, options) in FIXED)
+
+
+def test_a_state_to_go_on_from_is_not_forgotten():
+    model = make("hadamard", {})
+    x = inputs(False)
+    _, middle = model(x[:, :10])
+    y, h = model(x[:, 10:], middle)
+    torch.testing.assert_close((y, h), model(x), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "options"), FIXED)
+def test_what_is_fixed_is_not_trained(name, options):
+    model = make(name, options)
+    optimizer = make_optimizer(model, TrainSettings())
+    held = [p for group in optimizer.param_groups for p in group["params"]]
+    assert not any(p is model.recurrence.W_raw for p in held)
+    before = model.recurrence.W_raw.clone()
+    model(inputs(False))[0].square().sum().backward()
+    optimizer.step()
+    assert torch.equal(model.recurrence.W_raw, before)
+
+
+@pytest.mark.parametrize(("name", "options"), LEARNED)
+def test_what_is_learned_moves_and_stays_orthogonal(name, options):
+    model = make(name, options)
+    before = model.recurrence.W_raw.clone()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.3)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(inputs(False))[0].square().sum().backward()
+        optimizer.step()
+    assert not torch.equal(model.recurrence.W_raw, before)
+    W = model.recurrence.W().detach()
+    torch.testing.assert_close(W @ W.T, torch.eye(16), atol=1e-5, rtol=0)
+
+
+def test_powers_follow_the_weights():
+    """W_raw loaded from another run must not be read through the powers of the old one."""
+    model, other = make("hadamard", {}), make("hadamard", {"seed": 7})
+    x = inputs(False)
+    model(x)
+    model.load_state_dict(other.state_dict())
+    torch.testing.assert_close(model(x), other(x))
+    torch.testing.assert_close(copy.deepcopy(model).double()(x.double())[0].float(), other(x)[0], atol=1e-4, rtol=1e-3)
+
+
+def test_noise_is_for_training_alone():
+    model = make("hadamard", {}, noise=0.3)
+    x = inputs(False)
+    assert not torch.equal(model(x)[0], model(x)[0])
+    model.eval()
+    assert torch.equal(model(x)[0], model(x)[0])
+
+
+def test_mix_reads_a_transform_of_the_last_state():
+    model = make("cycle", {}, mix=True)
+    x = inputs(False)
+    y, h = model(x)
+    S = make("hadamard", {}).recurrence.map(torch.ones(16))
+    torch.testing.assert_close(y, (h @ S.T).relu() @ model.V_q().T + model.b_o, atol=1e-5, rtol=1e-4)
+
+
+def test_inputs_reach_the_heads_of_delay_lines_alone():
+    layer = make("delay", {"lines": 4}).recurrence
+    reached = (layer.U_q().abs().sum(1) > 0).nonzero().flatten()
+    assert reached.tolist() == layer.driven.tolist() == [0, 2, 5, 10]
+    assert layer.b is None
+
+
+def test_bits_are_of_U_and_V():
+    model = make("hadamard", {})
+    assert (model.recurrence.bits, model.q_V.bits, model.recurrence.q_W) == (4, 4, None)
+    assert OrthogonalRNN(1, 8, 2, map="hadamard").q_V is None
+    assert OrthogonalRNN(1, 8, 2, map="hadamard", bits=4, bits_V=2).q_V.bits == 2
+    assert OrthogonalRNN(1, 8, 2, bits=4).q_V is None  # the paper's V is float
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"map": "hadamard", "bits_W": 4}, "no weights of W to quantize, got bits_W=4"),
+        ({"map": "cycle", "bits": 4, "quantizer": "identity-offset"}, "no weights of W to quantize"),
+        ({"map": "cycle", "mix": True, "n_h": 12}, "power of 2, got 12; the nearest: 8 or 16"),
+        ({"map": "hadamard", "mix": True, "readout": "all"}, "mix=True transforms the last state"),
+        ({"map": "hadamard", "noise": -1.0}, "0 or more, got -1.0"),
+        ({"map": "hadamard", "readout_activation": "tanh"}, "unknown readout_activation"),
+        ({"map": "hadamard", "n_h": 100}, "the nearest: 64 or 128"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(options, message):
+    with pytest.raises(SettingsError) as error:
+        OrthogonalRNN(1, options.pop("n_h", 16), 2, **options)
+    assert message in str(error.value)
+
+
+def test_a_cosine_goes_down_to_nothing():
+    settings = TrainSettings(lr=2.0, schedule="cosine", epochs=2, warmup=0)
+    rates = [learning_rate(step, 50, settings) for step in range(101)]
+    assert rates[0] == 2.0
+    assert rates[50] == pytest.approx(1.0)
+    assert rates[100] == pytest.approx(0.0)
+    assert all(a > b for a, b in pairwise(rates))
+    half = TrainSettings(lr=2.0, schedule="cosine", epochs=2, fraction=0.5)
+    assert learning_rate(25, 50, half) == pytest.approx(1.0)
+    with pytest.raises(SettingsError, match=r"unknown train\.schedule 'cosinus'"):
+        TrainSettings(schedule="cosinus")

@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("name")
     parser.add_argument("--activation-bits", type=int, default=12)
-    parser.add_argument("--alpha-h", default="max")
+    parser.add_argument("--alpha-h", default=None)
     parser.add_argument("--variant", help="how the run departs from the paper's setting")
     options = parser.parse_args()
     run = load(options.run)

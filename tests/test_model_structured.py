@@ -43,6 +43,17 @@ def test_the_last_state_without_unrolling(name, options, lengths, codes):
     assert model.recurrence.closed_form == ((name, options) in FIXED)
 
 
+@pytest.mark.parametrize(("name", "options"), FIXED)
+def test_chunks_where_steps_are_dear(name, options, monkeypatch):
+    layer = make(name, options).recurrence
+    x, h0 = inputs(False, T=70), torch.randn(4, 16, generator=torch.Generator().manual_seed(3))
+    lengths = torch.tensor([70, 33, 1, 64])
+    wanted = layer(x, h0, lengths=lengths)
+    monkeypatch.setattr("qornn.model._steps_are_dear", lambda x: True)
+    monkeypatch.setattr("qornn.model.recurrence", None)  # must not be called
+    torch.testing.assert_close(layer(x, h0, lengths=lengths), wanted, atol=1e-4, rtol=1e-4)
+
+
 def test_a_state_to_go_on_from_is_not_forgotten():
     model = make("hadamard", {})
     x = inputs(False)

@@ -138,9 +138,9 @@ The defaults are {listed}, one scale a row, gradients clipped to norm 1 and a wa
 move single sets by a point or two, in both directions, and their means hardly: there the defaults are the careful
 choice, not the proven best, and `GridSearchCV` may find better for your data.
 
-[A W that is not stored](structured.md) is linear in time: better on digits, about even on ECG5000, and behind the stored,
-nonlinear one on movements and motor noise. So `map="bjorck"` stays the default. The cycle comes closest, at a fraction of
-the instructions: try `map="cycle", n_hidden=256` where those count.
+[A W that is not stored](structured.md) is linear in time: better on digits, about even on ECG5000, and behind the
+stored, nonlinear one on movements and motor noise. So `map="bjorck"` stays the default. The cycle comes closest, at a
+fraction of the instructions: try `map="cycle", n_hidden=256` where those count.
 
 `python examples/real/defaults.py --data-dir DATA --record` makes this page.
 """

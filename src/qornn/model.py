@@ -121,6 +121,8 @@ class OrthogonalRecurrence(nn.Module):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
+        if self.closed_form and isinstance(x, Tensor) and _steps_are_dear(x):
+            return self._run(lambda x, W, U, b, h0, lengths, _: self._in_chunks(x, U, b, h0, lengths), x, h0, lengths)
         return self._run(recurrence, x, h0, lengths)
 
     def read_out(
@@ -149,6 +151,11 @@ class OrthogonalRecurrence(nn.Module):
     def closed_form(self) -> bool:
         """Whether the recurrence is linear with a W that never changes, so that its powers say all."""
         return self.map.structured and not self.map.learned and self.activation == "identity"
+
+    def _in_chunks(
+        self, x: Tensor, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        return linear.all_states(x, self._powers_of_W(), U, b, h0, lengths)
 
     def _powers_of_W(self) -> linear.Powers:
         W = self.W_raw
@@ -288,6 +295,11 @@ def _initial(name: str, rows: int, columns: int, *, generator: torch.Generator |
     if name not in INITS:
         raise unknown("initialisation", name, INITS)
     return INITS[name](torch.empty(rows, columns), generator=generator)  # type: ignore[operator]
+
+
+def _steps_are_dear(x: Tensor) -> bool:
+    """Away from the CPU every step is a launch, which costs more than a few more products."""
+    return x.device.type != "cpu"
 
 
 def _refuse_weight_bits(map_: OrthogonalMap, bits_W: int | None, quantizer: str | Quantizer) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 import qornn
 from qornn.files import to_json
@@ -122,6 +123,9 @@ def draw(path: Path, what: str, found: list[dict[str, Any]]) -> None:
                 ha="center",
             )
         axes.set(title=write.TASKS[task], xscale="log", xlabel=f"{what} a step" if what != "bytes" else "bytes")
+        axes.set_xticks([2000, 5000, 10_000, 20_000, 50_000, 100_000], minor=False)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.margins(x=0.3, y=0.15)
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("test accuracy in 12-bit integers, %")

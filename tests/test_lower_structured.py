@@ -229,3 +229,9 @@ def test_the_power_of_two_is_the_next_of_the_maximum_and_the_nearest_of_what_cli
 def test_clip_is_a_part(clip):
     with pytest.raises(SettingsError, match=r"clip is the part of alpha_h .* in \(0, 1\]"):
         lower(network("hadamard"), signals(), clip=clip, quiet=True)
+
+
+def test_tanh_has_no_integers():
+    model = OrthogonalRNN(1, 8, 2, bits=4, activation="tanh")
+    with pytest.raises(SettingsError, match="tanh has no integer form"):
+        lower(model, torch.rand(4, 9, 1))

@@ -1,6 +1,7 @@
 """The linear network of a structured map: no unrolling where W is fixed, and what cannot be asked of it."""
 
 import copy
+import pickle
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,9 @@ import torch
 
 from qornn.errors import SettingsError
 from qornn.model import OrthogonalRNN
-from qornn.recipe import TrainSettings
+from qornn.recipe import TrainSettings, resolve
+from qornn.train.build import build_model, build_task
+from qornn.train.evaluate import quantized
 from qornn.train.optim import learning_rate, make_optimizer
 
 FIXED = [("hadamard", {}), ("hadamard-block", {"block": 4}), ("cycle", {}), ("delay", {"lines": 4})]
@@ -98,6 +101,45 @@ def test_powers_follow_the_weights():
     torch.testing.assert_close(copy.deepcopy(model).double()(x.double())[0].float(), other(x)[0], atol=1e-4, rtol=1e-3)
 
 
+def test_weights_looked_at_in_inference_mode_can_still_be_trained():
+    for name, options in FIXED:
+        model, x = make(name, options), inputs(False)
+        with torch.inference_mode():
+            model(x)
+        model(x)[0].sum().backward()
+        assert model.recurrence.U_raw.grad is not None
+
+
+def test_copies_carry_no_powers():
+    model = make("cycle", {})
+    model(inputs(False))
+    assert model.recurrence._powers is not None
+    assert copy.deepcopy(model).recurrence._powers is None
+    assert pickle.loads(pickle.dumps(model)).recurrence._powers is None
+
+
+def test_an_array_is_refused_in_words():
+    with pytest.raises(SettingsError, match="x must be a torch tensor, got ndarray"):
+        make("cycle", {})(inputs(False).numpy())
+
+
+def test_weights_alone_say_what_a_quaternion_matrix_is():
+    model, other = make("quaternion", {}), make("quaternion", {"seed": 5})
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(model.recurrence.W(), other.recurrence.W())
+
+
+def test_quantizers_off_are_off_for_V_too():
+    model = make("hadamard", {})
+    with quantized(model, None):
+        assert torch.equal(model.V_q(), model.V)
+        assert model.recurrence.q_W is model.recurrence.q_U is None
+    with quantized(model, 3):
+        assert len(model.V_q().unique()) <= 8
+        assert model.recurrence.q_W is None
+    assert model.q_V.bits == 4
+
+
 def test_noise_is_for_training_alone():
     model = make("hadamard", {}, noise=0.3)
     x = inputs(False)
@@ -126,6 +168,7 @@ def test_bits_are_of_U_and_V():
     assert (model.recurrence.bits, model.q_V.bits, model.recurrence.q_W) == (4, 4, None)
     assert OrthogonalRNN(1, 8, 2, map="hadamard").q_V is None
     assert OrthogonalRNN(1, 8, 2, map="hadamard", bits=4, bits_V=2).q_V.bits == 2
+    assert OrthogonalRNN(1, 8, 2, map="hadamard", bits=4, bits_U=2).q_V.bits == 4
     assert OrthogonalRNN(1, 8, 2, bits=4).q_V is None  # the paper's V is float
 
 
@@ -158,3 +201,15 @@ def test_a_cosine_goes_down_to_nothing():
     assert learning_rate(25, 50, half) == pytest.approx(1.0)
     with pytest.raises(SettingsError, match=r"unknown train\.schedule 'cosinus'"):
         TrainSettings(schedule="cosinus")
+
+
+def test_what_stands_for_all_structured_maps_is_none_itself():
+    with pytest.raises(SettingsError, match="not one map; take hadamard"):
+        resolve("digits", map="structured")
+
+
+@pytest.mark.parametrize("name", ["hadamard-block", "quaternion", "bjorck"])
+def test_learned_signs_are_for_those_who_have_them(name):
+    recipe = resolve("digits", map=name, settings=["model.learn=true"])
+    with pytest.raises(SettingsError, match=r"model\.learn=true is for map='hadamard'"):
+        build_model(recipe, build_task(recipe))

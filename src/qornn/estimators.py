@@ -170,7 +170,7 @@ class _QORNN(BaseEstimator):
             task.n_o,
             map=self.map,
             bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
-            scale="tensor" if self.map in STRUCTURED else SCALE,
+            scale="tensor" if getattr(self.map, "structured", self.map in STRUCTURED) else SCALE,
             activation=self.activation,
             generator=torch.Generator().manual_seed(seed),
         )
@@ -354,7 +354,8 @@ class Stream:
         self._h: torch.Tensor | None = None
         if self._session is not None:
             self._session.reset()
-            y = self._session.program.readout.outputs(self._session.h[None]).astype(np.float64)
+            readout = self._session.program.readout
+            y = readout.values(readout.outputs(self._session.h[None])).astype(np.float64)
         else:
             assert self._runner is not None
             y = self._runner.read(np.zeros((1, len(self._runner.W_q))))
@@ -376,7 +377,8 @@ class Stream:
         """One step of the network.  # (1, 1, window·C) -> (1, n_o)"""
         if self._session is not None:
             raw = self._network.to_raw(self._session.program, x)
-            return self._session.step(raw[0, 0])[None].astype(np.float64)
+            y = self._session.program.readout.values(self._session.step(raw[0, 0]))
+            return y[None].astype(np.float64)
         assert self._runner is not None
         standard = self._network.standard.apply(Sequences(x, None))
         y, self._h = self._runner.run(standard.x, h=self._h)

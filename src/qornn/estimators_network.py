@@ -88,7 +88,8 @@ class Network:
 
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
         """By the integer engine.  # (N, n_o)"""
-        return program.run(self.to_raw(program, sequences.x), sequences.lengths).astype(np.float64)
+        y = program.run(self.to_raw(program, sequences.x), sequences.lengths)
+        return program.readout.values(y).astype(np.float64)
 
     def look(self, sequences: Sequences) -> Seen:
         """One pass over data before lowering."""
@@ -113,7 +114,16 @@ class Network:
         with torch.no_grad():  # a device answers in the units of the targets
             model.V.mul_(self.scale)
             model.b_o.mul_(self.scale).add_(self.shift)
-        program = lower(model, calibration=seen.calibration, input=inputs, activation_bits=activation_bits, quiet=True)
+        # Classes are told by the largest output, whatever its unit; values are answered in their own.
+        readout: Any = None if (self.scale, self.shift) == (1, 0) else "float"
+        program = lower(
+            model,
+            calibration=seen.calibration,
+            input=inputs,
+            activation_bits=activation_bits,
+            readout=readout,
+            quiet=True,
+        )
         normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
         return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)
 

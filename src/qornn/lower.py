@@ -73,6 +73,8 @@ def lower(
     """
     _check_choices(requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout)
     model, task = open_source(source)
+    if model.recurrence.activation not in ("relu", "modrelu", "identity"):
+        raise SettingsError(f"{model.recurrence.activation} has no integer form; train with relu, modrelu or identity")
     W, U = matrices(model)
     if scheme is None:
         scheme = "paper" if isinstance(W, Structured) and not U.alpha.ndim else "per-row"

@@ -140,7 +140,7 @@ class OrthogonalRecurrence(nn.Module):
 
     def last(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> Tensor:
         """The state (B, n_h) at each sequence's end; where W is fixed and nothing bends, without unrolling."""
-        if h0 is not None or not self.closed_form:
+        if h0 is not None or not self.closed_form or not isinstance(x, Tensor):
             return self(x, h0, lengths=lengths)[1]
         lengths = _checked_lengths(x, lengths)
         x = self._checked_input(x, lengths)
@@ -157,14 +157,17 @@ class OrthogonalRecurrence(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         return linear.all_states(x, self._powers_of_W(), U, b, h0, lengths)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_powers": None}  # made again where they are needed
+
     def _powers_of_W(self) -> linear.Powers:
         W = self.W_raw
         key = (W.dtype, W.device, W._version, W.data_ptr())
         if self._powers is None or self._powers[0] != key:
             assert isinstance(self.map, Structured)
-            with torch.no_grad():
+            with torch.inference_mode(False), torch.no_grad():  # what is kept may be trained through later
                 operator = self.map.operator(W)
-                self._powers = key, linear.Powers(self.W(), operator if operator.ndim == 1 else None)
+                self._powers = key, linear.Powers(self.W, operator if operator.ndim == 1 else None)
         return self._powers[1]
 
     def _run(
@@ -258,7 +261,7 @@ class OrthogonalRNN(nn.Module):
             _check_mix(n_h, readout)
         if not noise >= 0:
             raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
-        k_V = layer.bits if bits_V is None and layer.map.structured else bits_V
+        k_V = recurrence_options.get("bits") if bits_V is None and layer.map.structured else bits_V
         self.q_V: Quantizer | None = None if k_V is None else Uniform(k_V)
         self.V = nn.Parameter(gain_V * _initial(init_V, n_o, n_h, generator=generator))
         self.b_o = nn.Parameter(torch.zeros(n_o))

@@ -177,6 +177,8 @@ def resolve(
     """
     if map is not None and model != "qornn":
         raise SettingsError(f"the model {model!r} has no orthogonal matrix; leave out map={map!r}")
+    if map == SHARED:
+        raise SettingsError(f"structured is not one map; take {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}")
     strategy = map if model == "qornn" else model
     recipe = _for_strategy(task, strategy)
     changes: dict[str, Any] = {"kind": model}

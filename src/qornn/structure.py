@@ -63,7 +63,10 @@ def line_starts(n: int, lines: int) -> np.ndarray:
     base, extra = divmod(n - lines * (lines - 1) // 2, lines)
     if base < 1:
         least = lines * (lines + 1) // 2
-        raise SettingsError(f"{lines} delay lines of different lengths need n_h of at least {least}, got {n}")
+        raise SettingsError(
+            f"{lines} delay lines of different lengths need n_h of at least {least}, got {n}; take more units, "
+            "or fewer lines, as in lines=4 (model.lines=4 in a recipe)"
+        )
     lengths = [base + i + (i >= lines - extra) for i in range(lines)]
     return np.cumsum([0, *lengths])
 
@@ -94,6 +97,18 @@ def check_power(n: int, base: int, what: str) -> int:
         return m
     near = " or ".join(dict.fromkeys(str(max(size, base)) for size in (size // base, size)))
     raise SettingsError(f"{what} must be a power of {base}, got {n}; the nearest: {near}")
+
+
+def check_cycle(n: int) -> None:
+    """Refuse a ring of one."""
+    if n < 2:
+        raise SettingsError(f"map='cycle' needs at least two units, got n_h={n}")
+
+
+def check_lines(n: int, lines: int) -> None:
+    """Refuse numbers of delay lines that have no whole root, or too few units for them."""
+    check_power(lines, 4, "the number of lines of map='delay'")
+    line_starts(n, lines)
 
 
 def check_block(n: int, block: int) -> None:

@@ -57,6 +57,15 @@ def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     assert not result.stderr
 
 
+@pytest.mark.parametrize("map_", ["hadamard", "cycle", "quaternion"])
+def test_a_w_that_is_not_stored_ends_with_verified_c_too(map_, waves, tmp_path):
+    small = ["--n-hidden", 16, "--epochs", 3, "--target", "host", "--quiet"]
+    result = call(waves, "-o", tmp_path / "out", "--map", map_, *small)
+    assert result.exit_code == 0, result.output
+    assert "exact in" in result.stdout
+    assert "additions a step" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_an_interruption_says_what_is_kept(waves, tmp_path, monkeypatch):
     import qornn.fit.pipeline as module
 

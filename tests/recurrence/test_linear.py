@@ -91,3 +91,13 @@ def test_fast_transforms_give_the_same_response(T):
     torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
     gradients = [torch.autograd.grad(A.sin().sum(), U)[0] for A in found]
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-3)
+
+
+def test_what_stands_past_an_end_leaks_nowhere():
+    W, U, b, x = problem("cycle", 7, {}, T=40, codes=False)
+    lengths = torch.tensor([40, 5, 1, 40])
+    x[1, 5:] = torch.nan
+    states, last = linear.all_states(x, linear.Powers(W), U, b, torch.zeros(4, 7).double(), lengths)
+    assert not states.isnan().any()
+    gradients = torch.autograd.grad(states.sum() + last.sum(), [U, b])
+    assert not any(g.isnan().any() for g in gradients)

@@ -38,7 +38,7 @@ def run(
 
     if what is None:
         if bits != AS_THE_RECIPE or set or map:
-            raise SettingsError("--bits, --map and --set need a task, as in `qornn size pmnist --bits 4`")
+            raise SettingsError("--bits, --map and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
         _paper_table(json)
         return
     if locate(what).is_file():
@@ -76,28 +76,11 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
 
 def _of_program(path: Path) -> dict[str, Any]:
     """A program's own figures: its true bounds and scales, not those of its shape."""
-    from qornn.integer.parts import Codes
-    from qornn.integer.size import complexity, size
-    from qornn.integer.structured import Structured
-    from qornn.integer.structured_size import structured_size, structured_step
+    from qornn.integer.structured_size import of_program
     from qornn.opening import load_program
 
     p = load_program(path)
-    one_hot = isinstance(p.input, Codes)
-    if isinstance(p.W, Structured):
-        shape = {"block": getattr(p.W, "block", 16), "lines": 16 if p.W.driven is None else len(p.W.driven)}
-        name = "hadamard-block" if shape["block"] < p.n_h and p.W.kind == "hadamard" else p.W.kind
-        bits_V = getattr(p.readout, "bits", None)
-        found = structured_size(
-            name, p.n_i, p.n_h, p.n_o, bits=p.U.bits, bits_V=bits_V, activation_bits=p.state.bits, **shape
-        )
-        operations = structured_step(
-            name, p.n_i, p.n_h, bits=p.U.bits, input_bits=p.input.bits, one_hot=one_hot, **shape
-        )
-    else:
-        bits: dict[str, Any] = {"bits": p.W.bits, "bits_U": p.U.bits, "activation_bits": p.state.bits}
-        found = size(p.n_i, p.n_h, p.n_o, **bits)
-        operations = complexity(p.n_i, p.n_h, **bits, input_bits=p.input.bits, one_hot=one_hot)
+    found, operations = of_program(p)
     alphas = {"W": p.W.alpha, "U": p.U.alpha}
     alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
     rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
@@ -140,7 +123,8 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
     if m.kind == "qornn" and m.map in MAPS:
         shape = {"block": m.block, "lines": m.lines}
         widths: dict[str, Any] = {"bits": m.bits, "bits_U": m.bits_U, "bits_V": m.bits_V}
-        found = structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape)
+        bias = m.activation == "identity"
+        found = structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape, bias=bias)
         operations = structured_step(
             m.map, task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=_input_bits(task), **shape
         )

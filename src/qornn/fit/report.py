@@ -14,7 +14,7 @@ from qornn.fit import pictures
 from qornn.fit.task import Problem
 from qornn.fit.width import Width, row_labels
 from qornn.integer.program import IntegerProgram
-from qornn.integer.size import size
+from qornn.integer.structured_size import of_program
 from qornn.reproduce.report_document import Document, Grid, Picture, Row, Section
 from qornn.reproduce.report_html import to_html
 from qornn.verify.folder import find
@@ -141,7 +141,8 @@ def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
 
 def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -> Section:
     exported = find(folder)
-    shape = size(program.n_i, program.n_h, program.n_o, bits=program.W.bits, scale="row")
+    shape, operations = of_program(program)
+    step = list(operations.values())[-1]
     rows = {
         "parameters": f"{shape.parameters}",
         "weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}",
@@ -149,7 +150,8 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
         "constants in flash, as exported, bytes": f"{exported.data_bytes}",
         "state and outputs in RAM, bytes": f"{exported.ram_bytes}",
         "samples a step": f"{figures['window']}",
-        "multiply-accumulates a step": f"{program.n_h * (program.n_h + program.n_i)}",
+        "multiplications a step": f"{step.input.mult + step.recurrent.mult}",
+        "additions a step": f"{step.input.add + step.recurrent.add}",
         "bits of the accumulator": f"{program.accumulator_bits}",
     }
     names = ("flash_bytes", "ram_bytes", "stack_bytes", "instructions_per_step", "instructions_per_readout")

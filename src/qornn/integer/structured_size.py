@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from qornn import structure
 from qornn.bits import check_bits
 from qornn.errors import unknown
 from qornn.integer.matrix import packed_bytes
-from qornn.integer.size import FLOAT_BYTES, Product, Size, Step, _check_range, _check_shape
+from qornn.integer.parts import Codes
+from qornn.integer.size import FLOAT_BYTES, Product, Size, Step, _check_range, _check_shape, complexity, size
+from qornn.integer.structured import Structured
+
+if TYPE_CHECKING:
+    from qornn.integer.program import IntegerProgram
 
 
 def structured_size(
@@ -20,6 +27,7 @@ def structured_size(
     bits_V: int | None = None,
     block: int = 16,
     lines: int = 16,
+    bias: bool = True,
     activation_bits: int = 12,
 ) -> Size:
     """The size of such a network: U and V at k bits, signs, biases and scales.
@@ -32,7 +40,7 @@ def structured_size(
     signs, growth = _W(map, n_h, block, lines)
     driven = lines if map == "delay" else n_h
     k_U, k_V = (_width(bits if own is None else own) for own in (bits_U, bits_V))
-    floats = n_o + (n_h if map not in ("cycle", "delay") else 0)  # b_o, and b in the loop
+    floats = n_o + (n_h if bias and map not in ("cycle", "delay") else 0)  # b_o, and b in the loop
     floats += sum(k < 8 * FLOAT_BYTES for k in (k_U, k_V))  # their scales
     return Size(
         parameters=driven * n_i + n_h * n_o,
@@ -69,6 +77,30 @@ def structured_step(
     return {"structured": Step(read, Product(0, additions[map], "none"))}
 
 
+def of_program(p: IntegerProgram) -> tuple[Size, dict[str, Step]]:
+    """By the formulas, for a program of any kind: its size, and the operations of a step."""
+    one_hot = isinstance(p.input, Codes)
+    if not isinstance(p.W, Structured):
+        bits: dict[str, Any] = {"bits": p.W.bits, "bits_U": p.U.bits, "activation_bits": p.state.bits}
+        return size(p.n_i, p.n_h, p.n_o, **bits), complexity(
+            p.n_i, p.n_h, **bits, input_bits=p.input.bits, one_hot=one_hot
+        )
+    shape = {"block": getattr(p.W, "block", 16), "lines": 16 if p.W.driven is None else len(p.W.driven)}
+    map_ = "hadamard-block" if p.W.kind == "hadamard" and shape["block"] < p.n_h else p.W.kind
+    bits_V = getattr(p.readout, "bits", None)
+    return structured_size(
+        map_,
+        p.n_i,
+        p.n_h,
+        p.n_o,
+        bits=p.U.bits,
+        bits_V=bits_V,
+        bias=p.bias is not None,
+        activation_bits=p.state.bits,
+        **shape,
+    ), structured_step(map_, p.n_i, p.n_h, bits=p.U.bits, input_bits=p.input.bits, one_hot=one_hot, **shape)
+
+
 def _W(map: str, n_h: int, block: int, lines: int) -> tuple[int, int]:
     """Bytes of its signs and blocks, and how many times larger than a state a sum can get."""
     if map == "hadamard":
@@ -78,9 +110,10 @@ def _W(map: str, n_h: int, block: int, lines: int) -> tuple[int, int]:
         structure.check_block(n_h, block)
         return packed_bytes(n_h, 1), block
     if map == "cycle":
+        structure.check_cycle(n_h)
         return 0, 1
     if map == "delay":
-        structure.line_starts(n_h, lines)
+        structure.check_lines(n_h, lines)
         return packed_bytes(lines, 1), lines
     if map == "quaternion":
         stages = structure.check_power(n_h, 4, "n_h of map='quaternion'")

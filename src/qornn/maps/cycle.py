@@ -24,8 +24,7 @@ class Cycle(Structured):
         refuse_learning("cycle", learn)
 
     def raw(self, n_h: int) -> Tensor:
-        if n_h < 2:
-            raise SettingsError(f"map='cycle' needs at least two units, got n_h={n_h}")
+        structure.check_cycle(n_h)
         u = torch.ones(n_h)
         u[0] = -1.0  # what comes round from the last unit
         return u
@@ -53,7 +52,7 @@ class Delay(Structured):
         self.lines = lines
 
     def raw(self, n_h: int) -> Tensor:
-        structure.line_starts(n_h, self.lines)  # refuses too few units
+        structure.check_lines(n_h, self.lines)
         return signs(n_h, self.seed)  # of which those at the heads are used
 
     def driven(self, n_h: int) -> Tensor:

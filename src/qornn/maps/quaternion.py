@@ -11,12 +11,15 @@ from torch import Tensor
 from qornn import structure
 from qornn.maps.structured import Structured, signs
 
+SIGNS = 0  # the seed of u
+
 
 @final
 class Quaternion(Structured):
     """W = diag(u) B_{s−1}…B_0: s = log_4 n stages of 4×4 blocks, each a quaternion of norm 7, entries −2..2, over √7.
 
     W_raw (s, n/4, 4) are latent quaternions; the nearest of the 64 is used, with the gradient of the identity.
+    The signs u are the same for every seed, so that W_raw alone says what W is.
     """
 
     learned = True
@@ -37,12 +40,12 @@ class Quaternion(Structured):
             rows = made.view(n // (4 * apart), 4, apart, n).transpose(1, 2).reshape(blocks, 4, n)
             mixed = (q[s][:, place] * sign) @ rows
             made = mixed.view(n // (4 * apart), apart, 4, n).transpose(1, 2).reshape(n, n)
-        return signs(n, self.seed).to(W)[:, None] * made
+        return signs(n, SIGNS).to(W)[:, None] * made
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         q = nearest(W.detach()).cpu()
         codes = ((q < 0) * torch.tensor([1, 2, 4, 8])).sum(-1) + 16 * q.abs().argmax(-1)
-        return "quaternion", {"signs": structure.signs(4 * W.shape[1], self.seed), "codes": codes.numpy()}
+        return "quaternion", {"signs": structure.signs(4 * W.shape[1], SIGNS), "codes": codes.numpy()}
 
 
 def nearest(q: Tensor) -> Tensor:

@@ -5,6 +5,8 @@ Both forms are exact: the same numbers as one step after another, but for the or
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -17,13 +19,17 @@ CHUNK = 32  # steps whose powers are stacked
 class Powers:
     """W, W², W⁴, …, each computed once; of a signed Hadamard matrix also its signs, for the fast transform."""
 
-    def __init__(self, W: Tensor, signs: Tensor | None = None) -> None:
-        self._found = [W]
+    def __init__(self, W: Tensor | Callable[[], Tensor], signs: Tensor | None = None) -> None:
+        self._W = W  # asked for only when a power is: fast transforms need none
+        self._found: list[Tensor] = []
         self.signs = signs
 
     def __getitem__(self, doublings: int) -> Tensor:
-        while len(self._found) <= doublings:
-            self._found.append(self._found[-1] @ self._found[-1])
+        with torch.inference_mode(False), torch.no_grad():  # what is kept may be trained through later
+            if not self._found:
+                self._found.append(self._W if isinstance(self._W, Tensor) else self._W())
+            while len(self._found) <= doublings:
+                self._found.append(self._found[-1] @ self._found[-1])
         return self._found[doublings]
 
 
@@ -73,6 +79,9 @@ def all_states(
 ) -> tuple[Tensor, Tensor]:
     """All states (B, T, n_h), zero past each sequence's end, and the state at each end, in chunks of CHUNK steps."""
     B, T = x.shape[:2]
+    running = None if lengths is None else _valid(lengths, T)[..., None]  # (B, T, 1)
+    if running is not None and x.is_floating_point():
+        x = torch.where(running, x, 0.0)  # whatever stands past an end, NaN included
     e = F.embedding(x, U.mT) if not x.is_floating_point() else x @ U.mT
     if b is not None:
         e = e + b
@@ -88,9 +97,9 @@ def all_states(
     carried = torch.stack(begins, 1)  # (B, chunks, n_h)
     stacked = response(powers, powers[0], CHUNK).unflatten(1, (CHUNK, -1)).flip(1)  # (n_h, CHUNK, n_h): W, W², …
     states = (e + torch.einsum("bkj,ilj->bkli", carried, stacked)).flatten(1, 2)[:, :T]
-    if lengths is None:
+    if lengths is None or running is None:
         return states, states[:, -1]
-    states = states * _valid(lengths, T)[..., None]
+    states = torch.where(running, states, 0.0)
     return states, states[torch.arange(B, device=x.device), lengths - 1]
 
 

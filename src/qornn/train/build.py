@@ -9,12 +9,14 @@ import torch
 from torch import nn
 
 from qornn.baselines import BASELINES
-from qornn.errors import unknown
+from qornn.errors import SettingsError, unknown
 from qornn.model import OrthogonalRNN
 from qornn.recipe import ModelSettings, Recipe
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.base import Task
+
+LEARNING = ("hadamard", "cycle", "delay")  # the maps that answer for `learn` themselves
 
 
 def build_task(recipe: Recipe) -> Task:
@@ -39,9 +41,11 @@ def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> n
         "penalty": {"strength": settings.penalty},
         **{name: {"seed": settings.map_seed} for name in STRUCTURED},
     }
+    if settings.learn and settings.map not in LEARNING:
+        raise SettingsError(f"model.learn=true is for map='hadamard', whose signs can learn; got map={settings.map!r}")
     options["hadamard-block"] |= {"block": settings.block}
     options["delay"] |= {"lines": settings.lines}
-    for name in ("hadamard", "cycle", "delay"):
+    for name in LEARNING:
         options[name] |= {"learn": settings.learn}
     return OrthogonalRNN(
         task.n_i,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from qornn.baselines import Baseline
-from qornn.model import OrthogonalRecurrence
+from qornn.model import OrthogonalRecurrence, OrthogonalRNN
 from qornn.progress import progress
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
@@ -74,6 +74,10 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     """Inside, every layer's weights are on `bits` bits, whatever it was trained with (PTQ); None: quantizers off."""
     layers: list[OrthogonalRecurrence | Baseline] = [*recurrences(model), *_baselines(model)]
     before = [(layer.q_W, layer.q_U) for layer in layers]
+    readers = [m for m in model.modules() if isinstance(m, OrthogonalRNN) and (m.q_V or m.recurrence.map.structured)]
+    before_V = [reader.q_V for reader in readers]
+    for reader in readers:
+        reader.q_V = None if bits is None else Uniform(bits)
     for layer, own in zip(layers, before, strict=True):
         layer.q_W, layer.q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in own)
         if isinstance(layer, OrthogonalRecurrence) and layer.map.structured:
@@ -83,6 +87,8 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     finally:
         for layer, (q_W, q_U) in zip(layers, before, strict=True):
             layer.q_W, layer.q_U = q_W, q_U
+        for reader, q_V in zip(readers, before_V, strict=True):
+            reader.q_V = q_V
 
 
 def _baselines(model: nn.Module) -> list[Baseline]:

@@ -38,7 +38,9 @@ def run(
 
     if what is None:
         if bits != AS_THE_RECIPE or set or map:
-            raise SettingsError("--bits, --map and --set need a task or a run folder, as in `qornn size pmnist --bits 4`")
+            raise SettingsError(
+                "--bits, --map and --set need a task or a run folder, as in `qornn size pmnist --bits 4`"
+            )
         _paper_table(json)
         return
     if locate(what).is_file():

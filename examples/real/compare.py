@@ -23,6 +23,7 @@ from methods import METHODS, SEEDED
 from qornn import QORNNClassifier, __version__
 from qornn.errors import QornnError
 from qornn.files import to_json, write_atomically
+from qornn.structure import MAPS as STRUCTURED
 
 # Of QORNN, and of the LSTM but for what LSTM says. All else are the estimator's defaults.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -97,6 +98,8 @@ def compare(
 def resolved(settings: dict[str, Any]) -> dict[str, Any]:
     """With the defaults, which may be others in another version."""
     params = QORNNClassifier(**settings).get_params()
+    if params["activation"] is None:
+        params["activation"] = "identity" if params["map"] in STRUCTURED else "relu"
     return {key: value for key, value in params.items() if key not in ("random_state", "device", "verbose")}
 
 

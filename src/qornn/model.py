@@ -27,6 +27,7 @@ from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, Structured, make_map, start
 from qornn.quant import Quantizer, Uniform, make_quantizer
 from qornn.recurrence import ACTIVATIONS, linear, recurrence, recurrence_with_readout
+from qornn.recurrence.reference import transform
 from qornn.structure import check_power
 
 READOUTS = ("last", "all")
@@ -167,7 +168,8 @@ class OrthogonalRecurrence(nn.Module):
             assert isinstance(self.map, Structured)
             with torch.inference_mode(False), torch.no_grad():  # what is kept may be trained through later
                 operator = self.map.operator(W)
-                self._powers = key, linear.Powers(self.W, operator if operator.ndim == 1 else None)
+                fast = operator.ndim == 1  # signs, and W itself only if somebody asks
+                self._powers = key, linear.Powers(self.W, operator) if fast else linear.Powers(operator)
         return self._powers[1]
 
     def _run(
@@ -281,7 +283,7 @@ class OrthogonalRNN(nn.Module):
         else:
             h, last = self.recurrence(x, h0, lengths=lengths)
         if self.mix:
-            h = linear.transform(h) / math.sqrt(h.shape[-1])
+            h = transform(h) / math.sqrt(h.shape[-1])
         if noisy:  # of the size that rounding the state would have: the network learns to live with it
             h = h + self.noise * h.detach().square().mean().sqrt() * torch.randn_like(h)
         return F.linear(h.relu() if relu else h, self.V_q(), self.b_o), last

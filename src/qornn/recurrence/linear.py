@@ -103,16 +103,6 @@ def all_states(
     return states, states[torch.arange(B, device=x.device), lengths - 1]
 
 
-def transform(x: Tensor) -> Tensor:
-    """S x along the last axis, S Sylvester's matrix of ±1, by log2 n additions."""
-    shape, n, apart = x.shape, x.shape[-1], 1
-    while apart < n:
-        a, b = x.reshape(*shape[:-1], n // (2 * apart), 2, apart).unbind(-2)
-        x = torch.stack([a + b, a - b], -2).reshape(shape)
-        apart *= 2
-    return x
-
-
 def _valid(lengths: Tensor, T: int) -> Tensor:
     return torch.arange(T, device=lengths.device) < lengths[:, None]  # (B, T)
 

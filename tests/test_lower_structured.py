@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from qornn.errors import ProgramError, SettingsError
+from qornn.integer.inputs import make_samples
 from qornn.integer.parts import FloatReadout, Identity, IntReadout
 from qornn.integer.requant import PerRow
 from qornn.integer.simulate import simulate
@@ -189,6 +190,32 @@ def test_a_mixed_cycle_of_codes_is_exact():
     with torch.no_grad():
         want = model.double()(x)[0].numpy() / program.readout.scale
     assert np.abs(y - want).max() <= 0.5 + 1e-6 * np.abs(want).max()  # the 1/√n and scales in float64
+
+
+def test_narrow_states_of_the_cycle_stay_on_the_grid_of_its_inputs():
+    """One great sequence would double the step, and every input would be rounded: it saturates instead."""
+    model = network("cycle", 1, bits=2, n_h=64)
+    x = torch.randint(0, 2, (400, 200, 1), generator=torch.Generator().manual_seed(4)) / 4
+    x[7, 150:] *= 3
+    with torch.no_grad():
+        sums = model.recurrence(x)[0].abs().amax()
+    unit = float(model.recurrence.q_U.to_int(model.recurrence.U_raw)[1]) / 2 / 4  # of U_q times a quarter
+    bits = math.ceil(math.log2(float(sums) / unit)) + 1
+    samples = make_samples(0, 3, 1 / 4, channels=1)
+    made = {k: lower(model, x, activation_bits=k, input=samples, quiet=True) for k in (bits, bits - 1)}
+    for program in made.values():
+        assert program.requant.shift_W == 0  # the state's step is no coarser than the input's
+    wide, narrow = (made[k].provenance["lowering"] for k in (bits, bits - 1))
+    assert wide["alpha_h_rule"] == "max"
+    assert wide["saturation"] == 0
+    assert narrow["alpha_h_rule"] == 99.99
+    assert 0 < narrow["saturation"] < 1e-3
+    coarse = lower(model, x, activation_bits=bits - 1, alpha_h="max", input=samples, quiet=True)
+    assert coarse.requant.shift_W > 0
+    with torch.no_grad():
+        want = model(x)[0].numpy()
+    lost, worse = (np.abs(outputs(program, x) - want).mean() for program in (made[bits - 1], coarse))
+    assert 20 * lost < worse
 
 
 def test_a_mixed_state_too_wide_for_32_bits_is_refused_in_words():

@@ -1,4 +1,4 @@
-"""How many bits a weight has: 2 to 8, or None for full precision."""
+"""How many bits a weight has (2 to 8, or None for full precision), and how many a raw sample needs."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def parse_bits(bits: int | str | None) -> int | None:
     if bits is None or (isinstance(bits, str) and bits.lower() == FULL_PRECISION):
         return None
     return check_bits(int(bits) if isinstance(bits, str) and bits.isdecimal() else bits)
+
+
+def lossless(low: int, high: int, offset: int = 0) -> int:
+    """Bits, the sign's among them, that hold every raw − offset for raw in low..high.
+
+    >>> lossless(0, 255)
+    9
+    """
+    return int(max(abs(low - offset), abs(high - offset) + 1) - 1).bit_length() + 1

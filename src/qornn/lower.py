@@ -83,8 +83,7 @@ def lower(
     if isinstance(inputs, Samples) and inputs.n_i != model.recurrence.n_i:
         raise SettingsError(f"the network reads {model.recurrence.n_i} channels, the input part has {inputs.n_i}")
     if alpha_h is None:
-        rounds = isinstance(W, Structured) and W.kind != "cycle"
-        alpha_h = NARROW if rounds and activation_bits < WIDE else "max"
+        alpha_h = NARROW if activation_bits < WIDE and _rounds(W, U, inputs, activation_bits, seen.max_h) else "max"
     largest = clip * (seen.max_h if alpha_h == "max" else seen.percentile(_percent(alpha_h)))
     build = partial(_paper, nearest=alpha_h != "max" or clip < 1) if scheme == "paper" else _per_row
     state, activation, requantized, unit, exactness = build(model, W, U, inputs, activation_bits, largest, requant)
@@ -134,7 +133,7 @@ def _input(
         return Codes(size=n_i)
     raw = None if task is None else task.raw_input
     if raw is not None:
-        return make_samples(*raw, channels=n_i, bits=bits, alpha=alpha)
+        return make_samples(*raw[:4], channels=n_i, bits=raw.bits if bits is None else bits, alpha=alpha)
     top = 2**15 - 1
     return make_samples(-top, top, max(seen.max_x, 1e-30) / top, channels=n_i, bits=bits, alpha=alpha)
 
@@ -203,6 +202,14 @@ def _factors(W: Recurrent, U: Matrix, inputs: Codes | Samples, state: State) -> 
     rows = np.ones(W.n_h)
     c_U = U.alpha * inputs.alpha / (state.step * 2.0 ** (U.bits + inputs.bits - 2))
     return W.alpha / 2 ** (W.bits - 1) * rows, c_U * rows
+
+
+def _rounds(W: Recurrent, U: Matrix, inputs: Codes | Samples, k_a: int, max_h: float) -> bool:
+    """Whether a structured W rounds at every step; the cycle does where states on the grid of its inputs do not fit."""
+    if not isinstance(W, Structured):
+        return False
+    unit = U.alpha * inputs.alpha / 2.0 ** (U.bits + inputs.bits - 2)
+    return W.kind != "cycle" or bool(unit.ndim) or max_h > 2 ** (k_a - 1) * unit
 
 
 def _bias(model: OrthogonalRNN) -> np.ndarray:

@@ -41,4 +41,27 @@ def test_pixels_about_their_centre():
 
     plain, centred = (task.batch("test", 0, 20).x for task in (Digits(), Digits(centre=5, spread=6)))
     torch.testing.assert_close(centred, (16 * plain - 5) / 6)
-    assert Digits(centre=5, spread=6).raw_input == (0, 16, 1 / 6, 5)
+    assert Digits(centre=5, spread=6).raw_input == (0, 16, 1 / 6, 5, None)
+
+
+@pytest.mark.parametrize("centre", [0, 5])
+@pytest.mark.parametrize("bits", [2, 3, 4, 9])
+def test_pixels_on_few_bits_are_what_the_device_reads(bits, centre):
+    """Rounding them again as the integer program does changes nothing."""
+    from qornn.integer.inputs import make_samples
+    from qornn.tasks.digits import Digits
+
+    whole, task = Digits(centre=centre), Digits(centre=centre, input_bits=bits)
+    raw = task.raw_input
+    samples = make_samples(*raw[:4], bits=raw.bits, channels=1)
+    step = samples.alpha / 2 ** (samples.bits - 1)
+    x = task.batch("test", 0, 50).x
+    pixels = samples.from_floats(whole.batch("test", 0, 50).x.numpy())
+    torch.testing.assert_close(x, torch.from_numpy(samples.integers(pixels) * step).float())
+    assert (samples.integers(samples.from_floats(x.numpy())) == samples.integers(pixels)).all()
+    assert len(x.unique()) <= 2**bits
+
+
+def test_pixels_on_no_bits_are_refused():
+    with pytest.raises(SettingsError, match="input_bits must be a whole number of at least 2, got 1"):
+        make_task("digits", input_bits=1)

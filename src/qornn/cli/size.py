@@ -157,7 +157,8 @@ def _input_bits(task: Task) -> int:
 
     if task.one_hot:
         return 2
-    return DEFAULT_BITS if task.raw_input is None else make_samples(*task.raw_input, channels=task.n_i).bits
+    raw = task.raw_input
+    return DEFAULT_BITS if raw is None else make_samples(*raw[:4], bits=raw.bits, channels=task.n_i).bits
 
 
 def _paper_table(json: bool) -> None:

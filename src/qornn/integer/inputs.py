@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from qornn.bits import lossless
 from qornn.errors import SettingsError
 from qornn.integer.parts import INPUT_BITS, Samples
 from qornn.integer.rounding import round_half_away
@@ -31,8 +32,8 @@ def make_samples(
     By default x_i is the raw sample itself, lossless, or its upper bits: MNIST's 0..255 with x = raw/255 gives
     k_i = 9 and α_i = 256/255. With `alpha` the grid is α_i/2^(k_i−1), as the paper's α_i = 1 is (not lossless then).
     """
-    lossless = int(max(abs(low - offset), abs(high - offset) + 1) - 1).bit_length() + 1
-    bits = min(lossless, DEFAULT_BITS) if bits is None else bits
+    whole = lossless(low, high, offset)
+    bits = min(whole, DEFAULT_BITS) if bits is None else bits
     if bits not in INPUT_BITS:
         raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
     for name, value in (("scale", scale), ("input_alpha", alpha)):
@@ -43,7 +44,7 @@ def make_samples(
     if (mean != scale * offset).any() or (std != 1).any():
         ends = np.abs((np.array([[low], [high]]) * scale - mean) / std)
         alpha = float(ends.max()) if alpha is None else alpha
-    drop = max(lossless - bits, 0)
+    drop = max(whole - bits, 0)
     if alpha is None:
         plain = np.full(channels, 1)
         alpha = scale * 2**drop * 2 ** (bits - 1)

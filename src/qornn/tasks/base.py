@@ -20,12 +20,13 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
 class RawInput(NamedTuple):
-    """How inputs come from a sensor: whole numbers in low..high; x = scale·(raw − offset)."""
+    """How inputs come from a sensor: whole numbers in low..high; x = scale·(raw − offset), on `bits` bits if said."""
 
     low: int
     high: int
     scale: float
     offset: int = 0
+    bits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

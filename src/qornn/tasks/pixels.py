@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from qornn.bits import lossless
 from qornn.tasks.base import Batch, RawInput, Split, Task, check_count, check_split, split_rows
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Pixels(Task):
     limit: int | None = None  # only the first so many training images, for quick trials
     centre: int = 0  # the pixel that x = 0 stands for
     spread: int | None = None  # pixels a unit of x; None: the brightest
+    input_bits: int | None = None  # fewer than a pixel has: trained on what lower(input_bits=) leaves of it
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -45,6 +47,8 @@ class Pixels(Task):
         if self.spread is not None:
             check_count("spread", self.spread)
         check_count("centre", self.centre, least=0)
+        if self.input_bits is not None:
+            check_count("input_bits", self.input_bits, least=2)
 
     @abstractmethod
     def load(self) -> dict[Split, Images]:
@@ -58,7 +62,7 @@ class Pixels(Task):
     @property
     def raw_input(self) -> RawInput:
         """The pixel as it is stored."""
-        return RawInput(0, self.peak, 1 / (self.spread or self.peak), self.centre)
+        return RawInput(0, self.peak, 1 / (self.spread or self.peak), self.centre, self.input_bits)
 
     def size(self, split: Split) -> int:
         return len(self._images[check_split(split)].labels)
@@ -68,9 +72,18 @@ class Pixels(Task):
 
         rows = split_rows(self.size(split), split, index, batch, seed)
         pixels, labels = self._images[split]
-        raw = self.arrange(pixels[rows]).astype(np.float32)  # (B, T)
-        x = (raw - np.float32(self.centre)) / np.float32(self.spread or self.peak)
+        x = self._coarse(self.arrange(pixels[rows]).astype(np.int32) - self.centre)  # (B, T)
+        x = x.astype(np.float32) / np.float32(self.spread or self.peak)
         return Batch(torch.from_numpy(x[:, :, None]), torch.from_numpy(labels[rows].astype(np.int64)))
+
+    def _coarse(self, raw: np.ndarray) -> np.ndarray:
+        """Raw samples without the bits that the device drops, rounded and saturated as it does."""
+        drop = 0 if self.input_bits is None else lossless(0, self.peak, self.centre) - self.input_bits
+        if drop <= 0:
+            return raw
+        assert self.input_bits is not None
+        top = 2 ** (self.input_bits - 1)
+        return ((raw + (1 << drop >> 1)) >> drop).clip(-top, top - 1) << drop
 
     def arrange(self, pixels: np.ndarray) -> np.ndarray:
         """The order in which the pixels are read."""

@@ -37,6 +37,7 @@ from qornn.lower_weights import readout as make_readout
 from qornn.model import OrthogonalRNN
 from qornn.progress import progress
 from qornn.tasks import Batch, Task
+from qornn.tasks.base import check_count
 
 SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
@@ -55,6 +56,7 @@ def lower(
     readout: Literal["float", "int8"] | None = None,
     alpha_h: str | float | None = None,
     clip: float = 1.0,
+    refit: int = 0,
     input: Samples | None = None,
     input_bits: int | None = None,
     input_alpha: float | None = None,
@@ -68,10 +70,12 @@ def lower(
     said otherwise; `readout` is float, or the trained integers of V where it has them.
     `alpha_h` is "max", or the percentile of |h| at which states saturate, as in 99.99 (None: max, or 99.99 where a
     structured W rounds states of fewer than 12 bits at every step); `clip` takes that part of it, as
-    in 0.7. `input` says what raw samples are; without it the task or the data does.
+    in 0.7. `refit` trains a readout of floats on so many batches of the run's task, on the states of the integers.
+    `input` says what raw samples are; without it the task or the data does.
     The result's `provenance["lowering"]` is the report.
     """
     _check_choices(requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout)
+    check_count("refit", refit, least=0)
     model, task = open_source(source)
     if model.recurrence.activation not in ("relu", "modrelu", "identity"):
         raise SettingsError(f"{model.recurrence.activation} has no integer form; train with relu, modrelu or identity")
@@ -97,9 +101,19 @@ def lower(
         readout=make_readout(model, readout, unit),
         steps=model.readout,
     )
-    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h, "clip": clip}
+    if refit:
+        program = _refitted(program, source, task, refit, quiet)
+    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h, "clip": clip, "refit": refit}
     report = {**chosen, **seen.report(), **exactness, **_check(program, seen, model)}
     return program.with_provenance(**_provenance(source, task), lowering=report)
+
+
+def _refitted(program: IntegerProgram, source: Any, task: Task | None, steps: int, quiet: bool) -> IntegerProgram:
+    from qornn.refit import refit
+
+    if task is None:
+        raise SettingsError("refit trains on a task's data, and a module alone has none; lower(run, refit=...)")
+    return refit(program, task, steps, seed=source.recipe.train.seed, start=source.result.get("steps", 0), quiet=quiet)
 
 
 def score(

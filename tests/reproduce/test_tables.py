@@ -71,6 +71,17 @@ def test_a_variant_stands_below_the_papers_setting():
     assert [row[5] for row in alone] == ["not run", "1.0e-4"]
 
 
+def test_a_readout_trained_again_is_shown_beside_the_integers():
+    plain = {"value": 2.2e-4, "alpha_W": 0.3, "alpha_W_alpha_h": 8.0}
+    for integer, text in (
+        (plain, "| 2.2e-4 |"),
+        (plain | {"refit": {"steps": 100, "value": 6.1e-5}}, "| 2.2e-4, refitted 6.1e-5 |"),
+    ):
+        assert text in tables.markdown(
+            "copy190", [record(entry("copy-bjorck-k8-nh190"), value=1.8e-4, integer=integer)]
+        )
+
+
 def test_not_converged_and_unfinished_are_said():
     e = entry("copy-bjorck-k5")
     found = record(e, value=0.021, converged=False, status="partial", schedule="cut", fraction=0.025)

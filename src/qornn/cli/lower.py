@@ -32,6 +32,9 @@ def run(
         str | None, typer.Option(help="max, or a percentile of |h| such as 99.99; by default max where bits suffice.")
     ] = None,
     clip: Annotated[float, typer.Option(help="Saturate states at this part of alpha_h, such as 0.7.")] = 1.0,
+    refit: Annotated[
+        int, typer.Option(help="Train a readout of floats on this many batches, on the integer states.")
+    ] = 0,
     input_bits: Annotated[int | None, typer.Option(help="Bits of the inputs; lossless by default.")] = None,
     input_alpha: Annotated[float | None, typer.Option(help="alpha_i, as the paper's 1; lossless by default.")] = None,
     sequences: Annotated[int, typer.Option(help="Calibration sequences of each split; 0 for all.")] = 10_000,
@@ -63,6 +66,7 @@ def run(
             readout=readout,  # type: ignore[arg-type]
             alpha_h=alpha_h,
             clip=clip,
+            refit=refit,
             input_bits=input_bits,
             input_alpha=input_alpha,
             sequences=sequences or None,

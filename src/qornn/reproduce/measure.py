@@ -10,12 +10,14 @@ from qornn.calibration import calibrate
 from qornn.errors import ProgramError, SettingsError
 from qornn.integer.structured import Structured
 from qornn.lower import lower, score
+from qornn.refit import refit
 from qornn.reproduce.grid import Job
 from qornn.tasks.base import Task
 from qornn.train.evaluate import diagnostics, evaluate, quantized
 from qornn.train.run import Run
 
 ACTIVATION_BITS = 12
+REFIT = 100  # batches that the readout is trained on, on integer states
 NARROW_BITS = 8  # of states that a structured W lives with
 DIAGNOSTICS = ("sigma_min", "sigma_max", "max_h", "orthogonality")
 OWN = ("value", "converged", "steps", "seconds", "version", *DIAGNOSTICS)
@@ -65,7 +67,9 @@ def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
         "bytes": program.true_bytes,
     }
     if not isinstance(program.W, Structured):
-        return {"integer": figures}
+        batches = {"seed": run.recipe.train.seed, "start": run.result.get("steps", 0)}
+        again = refit(program, task, REFIT, **batches, quiet=job.quiet)
+        return {"integer": figures | {"refit": {"steps": REFIT, "value": score(again, task, quiet=job.quiet)}}}
     narrow = lower(run, activation_bits=NARROW_BITS, calibration=seen, quiet=job.quiet)
     report = {key: narrow.provenance["lowering"][key] for key in ("alpha_h_rule", "clip", "saturation")}
     return {"integer": figures, "narrow": {"activation_bits": NARROW_BITS, "value": score(narrow, task), **report}}

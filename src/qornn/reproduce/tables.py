@@ -115,6 +115,7 @@ def _row(entry: Entry, record: Record | None) -> dict[str, Any]:
         "steps": r.get("steps"),
         "paper_integer": (entry.fact("paper_at") or {}).get("12"),
         "integer": integer.get("value"),
+        "refitted": (integer.get("refit") or {}).get("value"),
         "alpha_W": integer.get("alpha_W"),
         "alpha_W_alpha_h": integer.get("alpha_W_alpha_h"),
         "paper_alpha_W": entry.fact("paper_alpha_W"),
@@ -164,7 +165,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
         figure(row["paper"], metric),
         measured(row),
         figure(row["paper_integer"], metric),
-        figure(row["integer"], metric),
+        integers(row),
         training(row),
         row["remarks"],
     ]
@@ -186,6 +187,12 @@ def measured(row: dict[str, Any]) -> str:
         return f"diverged at step {row['steps']}"
     text = figure(row["measured"], row["metric"])
     return text if row["converged"] else f"NC ({text})"
+
+
+def integers(row: dict[str, Any]) -> str:
+    """The figure of the integers, and with the readout trained again on their states."""
+    text = figure(row["integer"], row["metric"])
+    return text if row["refitted"] is None else f"{text}, refitted {figure(row['refitted'], row['metric'])}"
 
 
 def training(row: dict[str, Any]) -> str:

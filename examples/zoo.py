@@ -24,11 +24,12 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--activation-bits", type=int, default=12)
     parser.add_argument("--alpha-h", default=None)
+    parser.add_argument("--refit", type=int, default=0)
     parser.add_argument("--variant", help="how the run departs from the paper's setting")
     options = parser.parse_args()
     run = load(options.run)
     task = run.task()
-    program = lower(run, activation_bits=options.activation_bits, alpha_h=options.alpha_h)
+    program = lower(run, activation_bits=options.activation_bits, alpha_h=options.alpha_h, refit=options.refit)
     value = score(program, task)
     program = program.with_provenance(metric={"name": task.metric_name, "value": value}, variant=options.variant)
     file = ZOO / f"{options.name}.qornn"

@@ -180,6 +180,8 @@ def test_bits_are_of_U_and_V():
         ({"map": "cycle", "mix": True, "n_h": 12}, "power of 2, got 12; the nearest: 8 or 16"),
         ({"map": "hadamard", "mix": True, "readout": "all"}, "mix=True transforms the last state"),
         ({"map": "hadamard", "noise": -1.0}, "0 or more, got -1.0"),
+        ({"map": "hadamard", "noise": "much"}, "0 or more, got 'much'"),
+        ({"map": "hadamard", "noise": float("inf")}, "0 or more, got inf"),
         ({"map": "hadamard", "readout_activation": "tanh"}, "unknown readout_activation"),
         ({"map": "hadamard", "n_h": 100}, "the nearest: 64 or 128"),
     ],

@@ -261,7 +261,7 @@ class OrthogonalRNN(nn.Module):
             raise unknown("readout_activation", readout_activation, READOUT_ACTIVATIONS)
         if mix:
             _check_mix(n_h, readout)
-        if not noise >= 0:
+        if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < math.inf:
             raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
         k_V = recurrence_options.get("bits") if bits_V is None and layer.map.structured else bits_V
         self.q_V: Quantizer | None = None if k_V is None else Uniform(k_V)

@@ -18,7 +18,7 @@ from qornn.integer.program import IntegerProgram
 from qornn.progress import progress
 from qornn.tasks import Task
 
-BATCH, LR = 64, 1e-3
+BATCH, LR = 64, 3e-3
 
 
 def refit(

@@ -89,6 +89,8 @@ def blocks(codes: np.ndarray) -> np.ndarray:
 
 def check_power(n: int, base: int, what: str) -> int:
     """The m ≥ 1 with base^m = n, or an error that names the nearest sizes."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        raise SettingsError(f"{what} must be a power of {base}, got {n!r}")
     m, size = 0, 1
     while size < n:
         size *= base

@@ -105,6 +105,8 @@ def test_quaternions_learn_through_their_latent_weights():
         ("quaternion", 128, {}, "power of 4, got 128; the nearest: 64 or 256"),
         ("hadamard-block", 100, {}, "multiple of block=16, got 100; take 96 or 112"),
         ("hadamard-block", 64, {"block": 12}, "power of 2, got 12; the nearest: 8 or 16"),
+        ("hadamard-block", 64, {"block": "8"}, "power of 2, got '8'"),
+        ("hadamard-block", 64, {"block": 8.0}, "power of 2, got 8.0"),
         ("cycle", 1, {}, "at least two units"),
         ("delay", 100, {}, "at least 136, got 100"),
         ("delay", 100, {"lines": 8}, "power of 4, got 8; the nearest: 4 or 16"),

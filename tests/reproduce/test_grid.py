@@ -91,7 +91,7 @@ def test_a_fraction_compresses_the_schedule_and_the_record_says_so(make):
     assert record["steps"] == 32  # a tenth of 10 epochs of 256/8 steps
     assert record["value"] == json.loads((outcome.job.folder / "result.json").read_text())["value"]
     assert record["integer"]["value"] == pytest.approx(record["value"], rel=0.05)  # 12-bit states follow floats closely
-    assert record["integer"]["refit"]["steps"] == 100
+    assert record["integer"]["refit"]["steps"] == 300
     assert record["integer"]["refit"]["value"] < record["integer"]["value"]  # of so short a training
     assert (record["paper"], record["variant"], record["cell"]) == (1.6e-5, "tiny", "copy-bjorck-k8")
     assert str(outcome.job.folder.parent) not in json.dumps(record)

@@ -49,6 +49,7 @@ def run(
     from dataclasses import replace
 
     from qornn.bits import parse_bits
+    from qornn.integer.structured import Structured
     from qornn.lower import lower, score
     from qornn.train import load
     from qornn.train.evaluate import quantized
@@ -81,7 +82,7 @@ def run(
         "value": value,
         "baseline": task.naive_baseline,
         "converged": task.converged(value),
-        "bits": program.W.bits,
+        "bits": program.U.bits if isinstance(program.W, Structured) else program.W.bits,
         "activation_bits": activation_bits,
         **{key: value for key, value in program.provenance["lowering"].items() if key != "percentiles"},
         "accumulator_bits": program.accumulator_bits,

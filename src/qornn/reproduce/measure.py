@@ -17,7 +17,7 @@ from qornn.train.evaluate import diagnostics, evaluate, quantized
 from qornn.train.run import Run
 
 ACTIVATION_BITS = 12
-REFIT = 100  # batches that the readout is trained on, on integer states
+REFIT = 300  # batches that the readout is trained on, on integer states
 NARROW_BITS = 8  # of states that a structured W lives with
 DIAGNOSTICS = ("sigma_min", "sigma_max", "max_h", "orthogonality")
 OWN = ("value", "converged", "steps", "seconds", "version", *DIAGNOSTICS)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from program_files import put, sealed, split
 from strategies import random_input, same
 from structured_programs import make_program
-from test_storage import put, sealed, split
 
 from qornn.errors import ProgramError
 from qornn.integer.parts import FloatReadout, IntReadout, State

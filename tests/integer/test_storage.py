@@ -1,7 +1,6 @@
-import hashlib
-import json
+"""Programs on disk: what is saved returns, what is wrong in a file is said, and what cannot be saved is refused."""
+
 import os
-import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,13 +12,12 @@ import safetensors.numpy
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import paper, per_row, programs, random_input, random_net, random_readout, same
-from structured_programs import KINDS as STRUCTURED
-from structured_programs import make_program, make_W
+from program_files import bases, put, put_tensor, sealed, split
+from strategies import paper, per_row, programs, random_input, random_net, same
 
 from qornn.errors import ProgramError, WriteError
 from qornn.integer.packing import pack, unpack
-from qornn.integer.parts import FloatReadout, Samples
+from qornn.integer.parts import Samples
 from qornn.integer.simulate import simulate
 from qornn.integer.size import size
 from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, save
@@ -27,43 +25,6 @@ from qornn.train.checkpoint import Checkpoint
 from qornn.train.checkpoint import save as save_checkpoint
 
 in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def bases():
-    """Small programs that have, among them, every kind of part."""
-    shape = {"n_i": 2, "n_h": 3, "n_o": 2, "k_a": 5, "e": 1, "m": 0, "alphas": (0.7, 1.3, 1.0)}
-    modrelu = random_net(1, k=3, k_U=5, activation="modrelu", codes=False, **shape)
-    relu = random_net(2, k=4, k_U=2, activation="relu", codes=True, **shape)
-    rng = np.random.default_rng(3)
-    normalised, _ = per_row(modrelu, identity=True, steps="all")
-    samples = replace(normalised.input, offset=[5, -5], multiplier=[3, 1], shift=[2, 0], scale=0.1)
-    return [
-        paper(modrelu, "thresholds").with_provenance(seed=3, recipe={"task": "copy", "lr": 0.1}),
-        paper(relu, "table", random_readout(rng, 3, relu=True)),
-        paper(replace(relu, activation="identity"), "multiplier"),
-        replace(normalised, input=samples, W=replace(normalised.W, alpha=[0.1, 0.2, 0.3])),
-        *(
-            make_program(make_W(kind, rng, small=True), "multiplier", "biased", k_a=5, bits_V=3 + number)
-            for number, kind in enumerate(STRUCTURED)
-        ),
-    ]
-
-
-def split(data):
-    """The outer header, the JSON inside, and the tensors."""
-    length = struct.unpack("<Q", data[:8])[0]
-    outer = json.loads(data[8 : 8 + length])
-    return outer, json.loads(outer["__metadata__"]["qornn"]), safetensors.numpy.load(data)
-
-
-def sealed(facts, tensors):
-    """A file of these contents with the digest they ought to have, written here and not by storage.py."""
-    facts = {key: value for key, value in facts.items() if key != "sha256"}
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
-    header = json.dumps({**facts, "sha256": digest.hexdigest()}, sort_keys=True)
-    return safetensors.numpy.save(tensors, metadata={"qornn": header})
 
 
 @settings(in_one_folder, max_examples=150)
@@ -126,191 +87,6 @@ def test_the_file_is_about_the_papers_size(tmp_path, n_i, n_h, n_o, k, codes):
     assert want < path.stat().st_size < want + 2048 + 9 * n_h  # two multipliers and a shift a row
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """(program, bytes) of each base program, and a folder."""
-    folder = tmp_path_factory.mktemp("programs")
-    pairs = []
-    for program in bases():
-        save(program, folder / "base.qornn")
-        pairs.append((program, (folder / "base.qornn").read_bytes()))
-    return pairs, folder
-
-
-def mutate(data, rng):
-    """Flip, overwrite, truncate, insert, delete, swap or repeat."""
-    data, at = bytearray(data), int(rng.integers(len(data)))
-    header = 8 + struct.unpack("<Q", data[:8])[0]
-    if rng.random() < 0.3:
-        at = int(rng.integers(header, len(data)))  # the tensors are small beside the header
-    length = int(rng.integers(1, 9))
-    kind = rng.integers(8)
-    if kind == 0:
-        data[at] ^= 1 << int(rng.integers(8))
-    elif kind == 1:
-        data[at : at + length] = rng.bytes(len(data[at : at + length]))
-    elif kind == 2:
-        del data[at:]
-    elif kind == 3:
-        data[at:at] = rng.bytes(length)
-    elif kind == 4:
-        del data[at : at + length]
-    elif kind == 5:
-        other = int(rng.integers(len(data)))
-        data[at], data[other] = data[other], data[at]
-    elif kind == 6:
-        data[at] = rng.choice(list(b'0123456789-.eE"{}[],: \x00\xff'))
-    else:
-        data[rng.integers(8)] = rng.integers(256)  # the length of the header
-    return bytes(data)
-
-
-def load_or_reason(path):
-    """The program, or what ProgramError says; any other exception is a failure."""
-    try:
-        return load(path)
-    except ProgramError as error:
-        return str(error)
-
-
-def test_a_mutated_file_is_an_error_or_an_equal_program(saved):
-    pairs, folder = saved
-    rng, path, equal = np.random.default_rng(0), folder / "mutated.qornn", 0
-    for i in range(1800):
-        program, data = pairs[i % len(pairs)]
-        mutated = mutate(data, rng)
-        path.write_bytes(mutated)
-        got = load_or_reason(path)
-        if isinstance(got, str):
-            assert str(path) in got
-            assert mutated != data
-        else:
-            assert same(got, program)
-            equal += 1
-    assert equal < 180  # what changes nothing is rare: a byte swapped with its like, a space
-
-
-def test_every_flipped_bit_of_the_tensors_is_an_error(saved):
-    pairs, folder = saved
-    _, data = pairs[1]
-    path, header = folder / "flipped.qornn", 8 + struct.unpack("<Q", data[:8])[0]
-    for at in range(header, len(data)):
-        flipped = bytearray(data)
-        flipped[at] ^= 1 << (at % 8)
-        path.write_bytes(flipped)
-        with pytest.raises(ProgramError, match="do not match its digest"):
-            load(path)
-
-
-def test_every_truncation_is_an_error(saved):
-    pairs, folder = saved
-    _, data = pairs[1]
-    path = folder / "short.qornn"
-    for end in range(0, len(data), 3):
-        path.write_bytes(data[:end])
-        with pytest.raises(ProgramError, match="damaged or truncated" if end > 8 else "is not a program"):
-            load(path)
-
-
-def junk(rng):
-    """What a hostile writer puts in place of a value."""
-    values = [
-        None,
-        True,
-        0,
-        -1,
-        1,
-        2,
-        7,
-        9,
-        2**31,
-        2**63,
-        10**400,
-        -0.5,
-        0.5,
-        1e308,
-        1e-320,
-        "",
-        "dense",
-        "cycle",
-        "last",
-    ]
-    values += [
-        [],
-        [1],
-        [2, 2],
-        [3, 3.0],
-        [10**9, 10**9],
-        [-3, -3],
-        {},
-        {"kind": "dense"},
-        {"kind": "cycle", "units": 3},
-        {"kind": []},
-        [[[]]],
-        "x" * 999,
-    ]
-    return values[rng.integers(len(values))]
-
-
-def tamper(value, rng):
-    """One leaf, or one whole branch, replaced, removed or added."""
-    if not isinstance(value, dict) or not value or rng.random() < 0.1:
-        return junk(rng)
-    value = dict(value)
-    key = sorted(value)[rng.integers(len(value))]
-    if (what := rng.random()) < 0.1:
-        del value[key]
-    elif what < 0.2:
-        value[f"{key}x"] = junk(rng)
-    else:
-        value[key] = tamper(value[key], rng)
-    return value
-
-
-def tamper_tensors(tensors, rng):
-    tensors = dict(tensors)
-    name = sorted(tensors)[rng.integers(len(tensors))]
-    tensor, what = tensors[name], rng.integers(6)
-    if what == 0:
-        del tensors[name]
-    elif what == 1:
-        tensors[f"{name}x"] = tensor
-    elif what == 2:
-        tensors[name] = np.append(tensor, tensor.ravel()[:1])
-    elif what == 3:
-        tensors[name] = tensor.astype(rng.choice(["int8", "uint8", "int16", "int64", "float32", "float64", "bool"]))
-    elif what == 4:
-        tensors[name] = tensor.reshape(-1)[: rng.integers(tensor.size + 1)].copy()
-    else:
-        random = np.frombuffer(rng.bytes(tensor.nbytes), tensor.dtype).reshape(tensor.shape)
-        tensors[name] = np.where(rng.random(tensor.shape) < 0.5, random, tensor)
-    return tensors
-
-
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the casts made here
-def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(saved):
-    pairs, folder = saved
-    rng, path, accepted = np.random.default_rng(1), folder / "hostile.qornn", 0
-    for i in range(2000):
-        _, facts, tensors = split(pairs[i % len(pairs)][1])
-        if i % 2:
-            facts = {**facts, "parts": tamper(facts["parts"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
-        else:
-            tensors = tamper_tensors(tensors, rng)
-        if not isinstance(facts, dict):
-            continue
-        path.write_bytes(sealed(facts, tensors))
-        got = load_or_reason(path)
-        if isinstance(got, str):
-            assert len(got) < 5000
-        else:
-            accepted += 1
-            assert got.accumulator_bound < 2**31
-            if not isinstance(got.readout, FloatReadout):
-                simulate(got, random_input(got, i))
-    assert 40 < accepted < 1000  # other weights and scales are other programs
-
-
 def edit(saved, which, change):
     """The path of a file with the right digest whose facts and tensors were changed in place."""
     pairs, folder = saved
@@ -319,22 +95,6 @@ def edit(saved, which, change):
     path = folder / "edited.qornn"
     path.write_bytes(sealed(facts, tensors))
     return path
-
-
-def put(*keys, value):
-    def change(facts, tensors):
-        for key in keys[:-1]:
-            facts = facts[key]
-        facts[keys[-1]] = value
-
-    return change
-
-
-def put_tensor(name, make):
-    def change(facts, tensors):
-        tensors[name] = make(tensors.get(name))
-
-    return change
 
 
 def test_the_digest_is_the_one_stated(saved):
@@ -418,94 +178,6 @@ def test_hostile_shapes_make_nothing_large(saved):
         load(path)
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
-
-
-def outer_header(text, data=b""):
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def with_metadata(metadata):
-    return outer_header(json.dumps({"__metadata__": metadata}).encode())
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is not a program"),
-        (b"short", "is not a program"),
-        (b"PK\x03\x04 a zip file, or a pickle of torch", "is not a program"),
-        (b"\x80\x04\x95" + b"\x00" * 40, "is not a program"),
-        (struct.pack("<Q", 2**63) + b"{" + b" " * 99, "is not a program"),
-        (struct.pack("<Q", HEADER_LIMIT + 1) + b"{}" + b" " * (HEADER_LIMIT + 99), "is not a program"),
-        (struct.pack("<Q", 500) + b"{}", "damaged or truncated .it ends after 10 bytes, inside its own header"),
-        (outer_header(b"{not json"), "damaged or truncated .its header cannot be read"),
-        (outer_header(b'{"a": \xff\xfe}'), "its header cannot be read"),
-        (outer_header(b"{}"), "is a safetensors file, but not a program of qornn"),
-        (with_metadata({"format": "pt"}), "is a safetensors file, but not a program of qornn"),
-        (with_metadata({"qornn": "[]"}), "is a safetensors file, but not a program of qornn"),
-        (with_metadata({"qornn": "not json"}), "its header cannot be read"),
-        (with_metadata({"qornn": "[" * 100_000}), "its header cannot be read"),
-        (with_metadata({"qornn": "1" * 10_000}), "its header cannot be read"),
-        (with_metadata({"qornn": {"schema": 1}}), "its header cannot be read"),
-        (with_metadata(["qornn"]), "its header cannot be read"),
-        (with_metadata("qornn"), "its header cannot be read"),
-        (with_metadata(3), "its header cannot be read"),
-        (with_metadata({"qornn": '{"format": "qornn-program", "schema": 1}'}), "do not match its digest"),
-    ],
-)
-def test_what_is_no_program_is_refused_in_words(tmp_path, data, message):
-    path = tmp_path / "net.qornn"
-    path.write_bytes(data)
-    with pytest.raises(ProgramError, match=message) as caught:
-        load(path)
-    assert str(path) in str(caught.value)
-
-
-def deep_file(data, depth, *keys):
-    """The file with a value nested that deep, and the digest it ought to have."""
-    length, deep = struct.unpack("<Q", data[:8])[0], "[" * depth + "]" * depth
-    outer, facts, tensors = split(data)
-    put(*keys, value="@")(facts, tensors)
-    del facts["sha256"]
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).replace('"@"', deep).encode())
-    for name in sorted(tensors):
-        digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
-    inside = json.dumps({**facts, "sha256": digest.hexdigest()}).replace('"@"', deep)
-    return outer_header(json.dumps({**outer, "__metadata__": {"qornn": inside}}).encode(), data[8 + length :])
-
-
-@pytest.mark.parametrize("keys", [("provenance", "a"), ("parts", "state", "alpha"), ("parts", "W", "kind")])
-def test_deep_nesting_is_an_error_or_a_provenance_like_any_other(saved, keys):
-    """Reading may still work at a depth where writing, for the digest or for the message, does not."""
-    pairs, folder = saved
-    path, outcomes = folder / "deep.qornn", set()
-    for depth in [3, 300, *range(880, 1000), 5000]:
-        path.write_bytes(deep_file(pairs[2][1], depth, *keys))
-        got = load_or_reason(path)
-        outcomes.add(got.partition(" is ")[2].partition(" (")[0][:20] if isinstance(got, str) else "loaded")
-    assert outcomes == {"damaged or truncated", "loaded" if keys[0] == "provenance" else "not a valid program:"}
-
-
-def test_tensors_that_lie_about_where_they_are(saved):
-    pairs, folder = saved
-    _, data = pairs[0]
-    outer, _, _ = split(data)
-    length = struct.unpack("<Q", data[:8])[0]
-    path = folder / "lies.qornn"
-    for change in (
-        {"shape": [2**62, 2**62]},
-        {"data_offsets": [0, 2**60]},
-        {"data_offsets": [8, 0]},
-        {"data_offsets": [-1, 4]},
-        {"dtype": "BF16"},
-        {"dtype": "F8_E4M3"},
-        {"dtype": "PICKLE"},
-        {"shape": "4"},
-    ):
-        header = {**outer, "W.integers": {**outer["W.integers"], **change}}
-        path.write_bytes(outer_header(json.dumps(header).encode(), data[8 + length :]))
-        with pytest.raises(ProgramError, match="damaged or truncated"):
-            load(path)
 
 
 def test_paths_that_hold_no_file(tmp_path):

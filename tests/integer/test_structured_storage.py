@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from program_files import put, put_tensor, sealed, split
 from strategies import random_input, same
 from structured_programs import make_program, structured_programs
-from test_storage import put, put_tensor, sealed, split
 
 from qornn.errors import ProgramError
 from qornn.integer.simulate import simulate

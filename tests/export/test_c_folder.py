@@ -1,0 +1,202 @@
+"""The folder of an exported program: its files, its name and options, and what of others it leaves alone."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import make, needs_gcc
+
+import qornn
+from qornn import export
+from qornn.errors import QornnError, SettingsError, WriteError
+from qornn.export import c_arrays, c_folder
+from qornn.verify import verify
+
+RUNTIME = Path(qornn.__file__).parent / "runtime"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return export.c(make(), tmp_path / "out", name="net")
+
+
+def test_the_folder_is_flat_and_complete(folder):
+    names = {path.name for path in folder.iterdir()}
+    assert {"net.h", "net.c", "net_vectors.h", "net.qornn", "example_main.c", "README.md", "Makefile"} <= names
+    assert all(path.is_file() for path in folder.iterdir())
+    assert not any("host" in name for name in names)
+
+
+def test_runtime_files_are_copied_unmodified(folder):
+    copied = sorted(folder.glob("qornn*.[ch]"))
+    assert len(copied) > 10
+    for path in copied:
+        assert path.read_bytes() == (RUNTIME / path.name).read_bytes()
+
+
+def test_the_struct_has_the_fields_we_initialise():
+    """In that order: they are initialised by position, since C++ has no other way."""
+    header = (RUNTIME / "qornn.h").read_text()
+    body = re.search(r"typedef struct \{(.*?)\} qornn_program;", header, re.DOTALL)[1]
+    statements = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")
+    fields = [re.search(r"\w+$", part.strip())[0] for line in statements if line.strip() for part in line.split(",")]
+    assert tuple(fields) == c_arrays.FIELDS
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_its_makefile_runs_the_vectors(folder):
+    done = subprocess.run(["make", "-s", "-C", str(folder), "host"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "exact steps=160"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "5pm",
+        "p-m",
+        "pm 5",
+        "int",
+        "class",
+        "qornn",
+        "qornn_x",
+        "stdint",
+        "example_main",
+        "_x",
+        "a__b",
+        "é",
+        "x" * 41,
+    ],
+)
+def test_names_that_c_refuses_are_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match=r"name|hide"):
+        export.c(make(), tmp_path / "out", name=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    export.c(make(), out, name="net")  # empty: fine
+    (out / "main.c").write_text("mine")
+    export.c(make(seed=1), out, name="net")  # ours: replaced, and what is not ours stays
+    assert (out / "main.c").read_text() == "mine"
+    with pytest.raises(SettingsError, match=r"another model \(net\)"):
+        export.c(make(), out, name="other")
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    with pytest.raises(SettingsError, match="no C export"):
+        export.c(make(), out, name="net")
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    with pytest.raises(SettingsError, match="is a file"):
+        export.c(make(), out / "thesis.tex", name="net")
+
+
+def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
+    """A shell may stand in it, a link may lead to it."""
+    here, target, link = tmp_path / "here", tmp_path / "target", tmp_path / "link"
+    here.mkdir()
+    target.mkdir()
+    link.symlink_to(target)
+    node = here.stat().st_ino
+    monkeypatch.chdir(here)
+    export.c(make(), ".", name="net")
+    assert here.stat().st_ino == node
+    assert (here / "net.c").is_file()
+    export.c(make(), link, name="net")
+    assert link.is_symlink()
+    assert (target / "net.c").is_file()
+    for folder in (here, target):
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "target", "link"}
+
+
+@needs_gcc
+def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
+    (folder / "qornn_mine.c").write_text("int main(void) { return 3; }")
+    (folder / "qornn_old.c").write_text("#error old")
+    makefile = folder / "Makefile"
+    makefile.write_text(makefile.read_text().replace("RUNTIME := ", "RUNTIME := qornn_old.c ../x.c qornn_gone.h "))
+    export.c(make(seed=1), folder, name="net")
+    assert not (folder / "qornn_old.c").exists()
+    assert (folder / "qornn_mine.c").exists()
+    assert verify(folder).exact  # what is not ours is not compiled either
+    assert subprocess.run(["make", "-s", "-C", str(folder), "host"], check=False).returncode == 0
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
+    old = export.c(make(), tmp_path / "old", name="net")
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    real = Path.write_bytes
+
+    def full(self, data):
+        if self.name == "qornn_step.h":
+            real(self, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (tmp_path / "empty").mkdir()
+    for out in (
+        tmp_path / "new",
+        tmp_path / "a" / "b" / "new",
+        tmp_path / "empty" / "c" / "new",
+        tmp_path / "empty",
+        old,
+    ):
+        with pytest.raises(WriteError, match="No space left"):
+            export.c(make(seed=1), out, name="net")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "old"]
+    assert not list((tmp_path / "empty").iterdir())
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "options", [{"layout": "dense"}, {"vector_steps": 0}, {"vector_steps": 10**9}, {"vector_steps": 2.5}]
+)
+def test_bad_options_are_refused(tmp_path, options):
+    with pytest.raises(QornnError, match=r"layout|vector_steps"):
+        export.c(make(), tmp_path / "out", name="net", **options)
+
+
+def test_the_readme_names_the_options_that_change_rounding(folder):
+    text = (folder / "README.md").read_text()
+    for option in ("-ffast-math", "-fassociative-math", "-ffp-contract=fast"):
+        assert option in text
+
+
+def test_templates_use_only_known_words(folder):
+    for path in folder.iterdir():
+        if path.suffix in (".c", ".h", ".md"):
+            assert not re.search(r"@\w+@", path.read_text())
+    assert c_folder.MARKER in (folder / "README.md").read_text()
+
+
+@needs_gcc
+def test_command_line(qornn_command, tmp_path):
+    program, out = tmp_path / "p.qornn", tmp_path / "out"
+    make(n_h=5).save(program)
+    found = json.loads(qornn_command("export", program, "--to", "c", "-o", out, "--name", "net", "--json").stdout)
+    assert found["name"] == "net"
+    assert "net.c" in found["files"]
+    assert f"qornn export {program}" in (out / "net.h").read_text()
+    seen = json.loads(qornn_command("verify", out, "--json").stdout)
+    assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
+    text = (out / "net.c").read_text()
+    (out / "net.c").write_text(re.sub(r"(net_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
+    failed = qornn_command("verify", out, "--json", check=False)
+    assert failed.returncode == 1
+    assert json.loads(failed.stdout)["exact"] is False
+    assert re.search(r"step \d+, unit \d", failed.stderr)
+    assert "--name" in qornn_command("export", program, "-o", tmp_path / "o2", check=False).stderr
+    onnx_only = qornn_command("export", program, "-o", out, "--name", "net", "--single-step", check=False)
+    assert "--single-step is for ONNX" in onnx_only.stderr
+    assert "choose from c, onnx" in qornn_command("export", program, "-o", out, "--to", "cc", check=False).stderr

@@ -1,0 +1,277 @@
+"""Files damaged or made to mislead are errors in words, or programs that are valid."""
+
+import hashlib
+import json
+import struct
+
+import numpy as np
+import pytest
+from program_files import put, sealed, split
+from strategies import random_input, same
+
+from qornn.errors import ProgramError
+from qornn.integer.parts import FloatReadout
+from qornn.integer.simulate import simulate
+from qornn.integer.storage import HEADER_LIMIT, load
+
+
+def mutate(data, rng):
+    """Flip, overwrite, truncate, insert, delete, swap or repeat."""
+    data, at = bytearray(data), int(rng.integers(len(data)))
+    header = 8 + struct.unpack("<Q", data[:8])[0]
+    if rng.random() < 0.3:
+        at = int(rng.integers(header, len(data)))  # the tensors are small beside the header
+    length = int(rng.integers(1, 9))
+    kind = rng.integers(8)
+    if kind == 0:
+        data[at] ^= 1 << int(rng.integers(8))
+    elif kind == 1:
+        data[at : at + length] = rng.bytes(len(data[at : at + length]))
+    elif kind == 2:
+        del data[at:]
+    elif kind == 3:
+        data[at:at] = rng.bytes(length)
+    elif kind == 4:
+        del data[at : at + length]
+    elif kind == 5:
+        other = int(rng.integers(len(data)))
+        data[at], data[other] = data[other], data[at]
+    elif kind == 6:
+        data[at] = rng.choice(list(b'0123456789-.eE"{}[],: \x00\xff'))
+    else:
+        data[rng.integers(8)] = rng.integers(256)  # the length of the header
+    return bytes(data)
+
+
+def load_or_reason(path):
+    """The program, or what ProgramError says; any other exception is a failure."""
+    try:
+        return load(path)
+    except ProgramError as error:
+        return str(error)
+
+
+def test_a_mutated_file_is_an_error_or_an_equal_program(saved):
+    pairs, folder = saved
+    rng, path, equal = np.random.default_rng(0), folder / "mutated.qornn", 0
+    for i in range(1800):
+        program, data = pairs[i % len(pairs)]
+        mutated = mutate(data, rng)
+        path.write_bytes(mutated)
+        got = load_or_reason(path)
+        if isinstance(got, str):
+            assert str(path) in got
+            assert mutated != data
+        else:
+            assert same(got, program)
+            equal += 1
+    assert equal < 180  # what changes nothing is rare: a byte swapped with its like, a space
+
+
+def test_every_flipped_bit_of_the_tensors_is_an_error(saved):
+    pairs, folder = saved
+    _, data = pairs[1]
+    path, header = folder / "flipped.qornn", 8 + struct.unpack("<Q", data[:8])[0]
+    for at in range(header, len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << (at % 8)
+        path.write_bytes(flipped)
+        with pytest.raises(ProgramError, match="do not match its digest"):
+            load(path)
+
+
+def test_every_truncation_is_an_error(saved):
+    pairs, folder = saved
+    _, data = pairs[1]
+    path = folder / "short.qornn"
+    for end in range(0, len(data), 3):
+        path.write_bytes(data[:end])
+        with pytest.raises(ProgramError, match="damaged or truncated" if end > 8 else "is not a program"):
+            load(path)
+
+
+def junk(rng):
+    """What a hostile writer puts in place of a value."""
+    values = [
+        None,
+        True,
+        0,
+        -1,
+        1,
+        2,
+        7,
+        9,
+        2**31,
+        2**63,
+        10**400,
+        -0.5,
+        0.5,
+        1e308,
+        1e-320,
+        "",
+        "dense",
+        "cycle",
+        "last",
+    ]
+    values += [
+        [],
+        [1],
+        [2, 2],
+        [3, 3.0],
+        [10**9, 10**9],
+        [-3, -3],
+        {},
+        {"kind": "dense"},
+        {"kind": "cycle", "units": 3},
+        {"kind": []},
+        [[[]]],
+        "x" * 999,
+    ]
+    return values[rng.integers(len(values))]
+
+
+def tamper(value, rng):
+    """One leaf, or one whole branch, replaced, removed or added."""
+    if not isinstance(value, dict) or not value or rng.random() < 0.1:
+        return junk(rng)
+    value = dict(value)
+    key = sorted(value)[rng.integers(len(value))]
+    if (what := rng.random()) < 0.1:
+        del value[key]
+    elif what < 0.2:
+        value[f"{key}x"] = junk(rng)
+    else:
+        value[key] = tamper(value[key], rng)
+    return value
+
+
+def tamper_tensors(tensors, rng):
+    tensors = dict(tensors)
+    name = sorted(tensors)[rng.integers(len(tensors))]
+    tensor, what = tensors[name], rng.integers(6)
+    if what == 0:
+        del tensors[name]
+    elif what == 1:
+        tensors[f"{name}x"] = tensor
+    elif what == 2:
+        tensors[name] = np.append(tensor, tensor.ravel()[:1])
+    elif what == 3:
+        tensors[name] = tensor.astype(rng.choice(["int8", "uint8", "int16", "int64", "float32", "float64", "bool"]))
+    elif what == 4:
+        tensors[name] = tensor.reshape(-1)[: rng.integers(tensor.size + 1)].copy()
+    else:
+        random = np.frombuffer(rng.bytes(tensor.nbytes), tensor.dtype).reshape(tensor.shape)
+        tensors[name] = np.where(rng.random(tensor.shape) < 0.5, random, tensor)
+    return tensors
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the casts made here
+def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(saved):
+    pairs, folder = saved
+    rng, path, accepted = np.random.default_rng(1), folder / "hostile.qornn", 0
+    for i in range(2000):
+        _, facts, tensors = split(pairs[i % len(pairs)][1])
+        if i % 2:
+            facts = {**facts, "parts": tamper(facts["parts"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
+        else:
+            tensors = tamper_tensors(tensors, rng)
+        if not isinstance(facts, dict):
+            continue
+        path.write_bytes(sealed(facts, tensors))
+        got = load_or_reason(path)
+        if isinstance(got, str):
+            assert len(got) < 5000
+        else:
+            accepted += 1
+            assert got.accumulator_bound < 2**31
+            if not isinstance(got.readout, FloatReadout):
+                simulate(got, random_input(got, i))
+    assert 40 < accepted < 1000  # other weights and scales are other programs
+
+
+def outer_header(text, data=b""):
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def with_metadata(metadata):
+    return outer_header(json.dumps({"__metadata__": metadata}).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is not a program"),
+        (b"short", "is not a program"),
+        (b"PK\x03\x04 a zip file, or a pickle of torch", "is not a program"),
+        (b"\x80\x04\x95" + b"\x00" * 40, "is not a program"),
+        (struct.pack("<Q", 2**63) + b"{" + b" " * 99, "is not a program"),
+        (struct.pack("<Q", HEADER_LIMIT + 1) + b"{}" + b" " * (HEADER_LIMIT + 99), "is not a program"),
+        (struct.pack("<Q", 500) + b"{}", "damaged or truncated .it ends after 10 bytes, inside its own header"),
+        (outer_header(b"{not json"), "damaged or truncated .its header cannot be read"),
+        (outer_header(b'{"a": \xff\xfe}'), "its header cannot be read"),
+        (outer_header(b"{}"), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"format": "pt"}), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"qornn": "[]"}), "is a safetensors file, but not a program of qornn"),
+        (with_metadata({"qornn": "not json"}), "its header cannot be read"),
+        (with_metadata({"qornn": "[" * 100_000}), "its header cannot be read"),
+        (with_metadata({"qornn": "1" * 10_000}), "its header cannot be read"),
+        (with_metadata({"qornn": {"schema": 1}}), "its header cannot be read"),
+        (with_metadata(["qornn"]), "its header cannot be read"),
+        (with_metadata("qornn"), "its header cannot be read"),
+        (with_metadata(3), "its header cannot be read"),
+        (with_metadata({"qornn": '{"format": "qornn-program", "schema": 1}'}), "do not match its digest"),
+    ],
+)
+def test_what_is_no_program_is_refused_in_words(tmp_path, data, message):
+    path = tmp_path / "net.qornn"
+    path.write_bytes(data)
+    with pytest.raises(ProgramError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def deep_file(data, depth, *keys):
+    """The file with a value nested that deep, and the digest it ought to have."""
+    length, deep = struct.unpack("<Q", data[:8])[0], "[" * depth + "]" * depth
+    outer, facts, tensors = split(data)
+    put(*keys, value="@")(facts, tensors)
+    del facts["sha256"]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).replace('"@"', deep).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
+    inside = json.dumps({**facts, "sha256": digest.hexdigest()}).replace('"@"', deep)
+    return outer_header(json.dumps({**outer, "__metadata__": {"qornn": inside}}).encode(), data[8 + length :])
+
+
+@pytest.mark.parametrize("keys", [("provenance", "a"), ("parts", "state", "alpha"), ("parts", "W", "kind")])
+def test_deep_nesting_is_an_error_or_a_provenance_like_any_other(saved, keys):
+    """Reading may still work at a depth where writing, for the digest or for the message, does not."""
+    pairs, folder = saved
+    path, outcomes = folder / "deep.qornn", set()
+    for depth in [3, 300, *range(880, 1000), 5000]:
+        path.write_bytes(deep_file(pairs[2][1], depth, *keys))
+        got = load_or_reason(path)
+        outcomes.add(got.partition(" is ")[2].partition(" (")[0][:20] if isinstance(got, str) else "loaded")
+    assert outcomes == {"damaged or truncated", "loaded" if keys[0] == "provenance" else "not a valid program:"}
+
+
+def test_tensors_that_lie_about_where_they_are(saved):
+    pairs, folder = saved
+    _, data = pairs[0]
+    outer, _, _ = split(data)
+    length = struct.unpack("<Q", data[:8])[0]
+    path = folder / "lies.qornn"
+    for change in (
+        {"shape": [2**62, 2**62]},
+        {"data_offsets": [0, 2**60]},
+        {"data_offsets": [8, 0]},
+        {"data_offsets": [-1, 4]},
+        {"dtype": "BF16"},
+        {"dtype": "F8_E4M3"},
+        {"dtype": "PICKLE"},
+        {"shape": "4"},
+    ):
+        header = {**outer, "W.integers": {**outer["W.integers"], **change}}
+        path.write_bytes(outer_header(json.dumps(header).encode(), data[8 + length :]))
+        with pytest.raises(ProgramError, match="damaged or truncated"):
+            load(path)

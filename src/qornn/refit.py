@@ -1,7 +1,7 @@
 """The readout trained once more, on the states that the integers really have; the recurrence stays as it is.
 
-States that grow over a thousand steps are small beside their own grid at first. What that leaves in the last of them is
-not noise but always the same for the same sequence, and V can learn to read it.
+States that grow over a thousand steps are small beside their own grid at first, and V never saw what that leaves in the
+last of them.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import qornn
 from qornn.errors import ProgramError, SettingsError
 from qornn.integer.parts import Codes, IntReadout
 from qornn.integer.requant import Table, Thresholds
-from qornn.lower import calibrate, lower, score
+from qornn.lower import calibrate, lower, raw_input, score
 from qornn.model import OrthogonalRNN
 from qornn.quant import IdentityOffset, Uniform
 from qornn.tasks import make_task
@@ -315,3 +315,18 @@ def test_the_report_says_what_alpha_h_is(digits):
 def test_an_input_scale_must_be_positive(alpha):
     with pytest.raises(SettingsError, match="input_alpha"):
         lower(network(), signals(), input_alpha=alpha, quiet=True)
+
+
+def test_pixels_trained_on_few_bits_are_lowered_on_as_many(tmp_path):
+    """Also where the centre makes a task round black to below black."""
+    settings = ["train.epochs=1", "model.n_h=16", "task.limit=64", "task.centre=5", "task.input_bits=3"]
+    run = qornn.train("digits", bits=4, out=tmp_path / "run", settings=settings, quiet=True)
+    task, program = run.task(), lower(run, quiet=True)
+    assert program.input.bits == 3
+    whole = make_task("digits", centre=5)
+    for few, many in zip(task.batches("test", 100), whole.batches("test", 100), strict=True):
+        assert (program.run(raw_input(program, few)) == program.run(raw_input(program, many))).all()
+    assert lower(run, input_bits=3, quiet=True).input.bits == 3
+    for options in ({"input_bits": 4}, {"input_alpha": 1.0}):
+        with pytest.raises(SettingsError, match=r"trained on inputs of 3 bits \(task\.input_bits\)"):
+            lower(run, quiet=True, **options)

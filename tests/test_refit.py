@@ -1,5 +1,8 @@
 """A readout trained again on integer states: better on them, and nothing else touched."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +10,9 @@ import torch
 import qornn
 from qornn.errors import SettingsError
 from qornn.integer.parts import FloatReadout
-from qornn.lower import lower, score
+from qornn.lower import lower, raw_input, score
 from qornn.model import OrthogonalRNN
-from qornn.refit import refit
+from qornn.refit import _reader, refit
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +65,35 @@ def test_lowering_can_refit_and_says_so(run):
     assert not np.array_equal(plain.readout.V, again.readout.V)
 
 
+def test_every_state_and_the_last_one_are_read_alike(run, coarse):
+    """Where every step is read out the states are taken as they are; a readout by the identity is the same."""
+    part = next(run.task().batches("train", 8))
+    for readout in (coarse.readout, replace(coarse.readout, relu=True)):
+        program = replace(coarse, readout=readout)
+        eye = replace(readout, V=np.eye(program.n_h), b_o=np.zeros(program.n_h))
+        want = replace(program, readout=eye).run(raw_input(program, part))
+        assert np.array_equal(_reader(program, readout)(part).numpy(), want)
+        last = replace(program, steps="last")
+        assert np.array_equal(_reader(last, readout)(part).numpy(), want[:, -1])
+
+
+def test_it_trains_where_gradients_are_off(coarse, run):
+    with torch.inference_mode():
+        again = refit(coarse.with_provenance(metric={"value": 1}), run.task(), np.int64(2), quiet=True)
+    assert not np.array_equal(again.readout.V, coarse.readout.V)
+    assert "metric" not in again.provenance
+    assert again.provenance["lowering"]["refit"] == 2
+    json.dumps(again.provenance)
+
+
 def test_refit_of_what_has_no_floats_or_no_data(run):
-    with pytest.raises(SettingsError, match="refit trains a readout of floats; these are integers"):
-        lower(run, readout="int8", refit=5, quiet=True)
-    model = OrthogonalRNN(2, 8, 2, bits=4)
-    with pytest.raises(SettingsError, match="a module alone has none"):
-        lower(model, torch.randn(4, 5, 2), refit=5, quiet=True)
+    with pytest.raises(SettingsError, match="refit trains a readout of floats, and this one is of integers"):
+        refit(lower(run, readout="int8", quiet=True), run.task(), 5)
+    with pytest.raises(SettingsError, match="steps must be a whole number of at least 1, got 0"):
+        refit(lower(run, quiet=True), run.task(), 0)
+    model, x = OrthogonalRNN(2, 8, 2, bits=4), torch.randn(4, 5, 2)
+    for source, options in ((run, {"readout": "int8"}), (model, {"data": x})):  # before anything is calibrated
+        with pytest.raises(SettingsError, match="lower a run, not a module alone, and with readout='float'"):
+            lower(source, refit=5, quiet=True, **options)
     with pytest.raises(SettingsError, match="refit must be a whole number of at least 0, got -1"):
         lower(run, refit=-1, quiet=True)

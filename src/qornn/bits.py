@@ -6,6 +6,7 @@ from qornn.errors import SettingsError
 
 FULL_PRECISION = "fp"  # how None is spelled on the command line and in recipes
 BITS = range(2, 9)
+INPUT_BITS = range(2, 17)  # of an input in integers
 
 
 def check_bits(bits: object) -> int:

@@ -77,6 +77,11 @@ def lower(
     _check_choices(requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout)
     check_count("refit", refit, least=0)
     model, task = open_source(source)
+    if refit and (task is None or readout == "int8" or (readout is None and model.q_V is not None)):
+        raise SettingsError(
+            "refit trains a readout of floats on a task's data; lower a run, not a module alone, and with "
+            "readout='float' (--readout float)"
+        )
     if model.recurrence.activation not in ("relu", "modrelu", "identity"):
         raise SettingsError(f"{model.recurrence.activation} has no integer form; train with relu, modrelu or identity")
     W, U = matrices(model)
@@ -102,18 +107,14 @@ def lower(
         steps=model.readout,
     )
     if refit:
-        program = _refitted(program, source, task, refit, quiet)
-    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h, "clip": clip, "refit": refit}
+        from qornn.refit import refit as train_readout
+
+        batches = {"seed": source.recipe.train.seed, "start": source.result.get("steps") or 0}
+        assert task is not None  # checked above
+        program = train_readout(program, task, refit, **batches, quiet=quiet)
+    chosen = {"scheme": scheme, "alpha_h": state.alpha, "alpha_h_rule": alpha_h, "clip": clip, "refit": int(refit)}
     report = {**chosen, **seen.report(), **exactness, **_check(program, seen, model)}
     return program.with_provenance(**_provenance(source, task), lowering=report)
-
-
-def _refitted(program: IntegerProgram, source: Any, task: Task | None, steps: int, quiet: bool) -> IntegerProgram:
-    from qornn.refit import refit
-
-    if task is None:
-        raise SettingsError("refit trains on a task's data, and a module alone has none; lower(run, refit=...)")
-    return refit(program, task, steps, seed=source.recipe.train.seed, start=source.result.get("steps", 0), quiet=quiet)
 
 
 def score(
@@ -135,8 +136,9 @@ def score(
 
 
 def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
-    """What a device would be fed for this batch."""
-    return program.input.from_floats(part.x.cpu().numpy())
+    """What a device would be fed for this batch; pixels that a task has rounded past black or white stay in range."""
+    raw = program.input.from_floats(part.x.cpu().numpy())
+    return raw.clip(program.input.low, program.input.high) if isinstance(program.input, Samples) else raw
 
 
 def _input(
@@ -147,6 +149,11 @@ def _input(
         return Codes(size=n_i)
     raw = None if task is None else task.raw_input
     if raw is not None:
+        if raw.bits is not None and (bits not in (None, raw.bits) or alpha is not None):
+            raise SettingsError(
+                f"the network was trained on inputs of {raw.bits} bits (task.input_bits); lower it without input_bits "
+                "and input_alpha, or train it on others"
+            )
         return make_samples(*raw[:4], channels=n_i, bits=raw.bits if bits is None else bits, alpha=alpha)
     top = 2**15 - 1
     return make_samples(-top, top, max(seen.max_x, 1e-30) / top, channels=n_i, bits=bits, alpha=alpha)

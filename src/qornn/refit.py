@@ -6,17 +6,22 @@ last of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from qornn.errors import SettingsError
+from qornn.integer.engine import states
 from qornn.integer.parts import FloatReadout
 from qornn.integer.program import IntegerProgram
+from qornn.lower import raw_input
 from qornn.progress import progress
-from qornn.tasks import Task
+from qornn.tasks import Batch, Task
+from qornn.tasks.base import check_count
 
 BATCH, LR = 64, 3e-3
 
@@ -25,19 +30,37 @@ def refit(
     program: IntegerProgram, task: Task, steps: int, *, seed: int = 0, start: int = 0, quiet: bool = False
 ) -> IntegerProgram:
     """The program with V and b_o after `steps` batches of Adam, from training batch `start` on, the rate to zero."""
+    check_count("steps", steps)
     if not isinstance(program.readout, FloatReadout):
-        raise SettingsError("refit trains a readout of floats; these are integers, lower with readout='float'")
+        raise SettingsError("refit trains a readout of floats, and this one is of integers; lower with readout='float'")
+    seen = _reader(program, program.readout)
+    with torch.inference_mode(False), torch.enable_grad():
+        V, b_o = (torch.tensor(p, requires_grad=True) for p in (program.readout.V, program.readout.b_o))
+        adam = torch.optim.Adam([V, b_o], lr=LR)
+        rate = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
+        parts = islice(task.batches("train", BATCH, seed=seed, start=start), steps)
+        for part in progress(parts, total=steps, what="readout", quiet=quiet):
+            adam.zero_grad()
+            task.loss(seen(part) @ V.T + b_o, part).backward()
+            adam.step()
+            rate.step()
+    trained = replace(program.readout, V=V.detach().numpy(), b_o=b_o.detach().numpy())
+    facts = {key: fact for key, fact in program.provenance.items() if key != "metric"}  # that was the old readout's
+    if "lowering" in facts:
+        facts["lowering"] = {**facts["lowering"], "refit": int(steps)}
+    return replace(program, readout=trained, provenance=facts)
+
+
+def _reader(program: IntegerProgram, readout: FloatReadout) -> Callable[[Batch], Tensor]:
+    """What V reads of a batch."""
     eye, none = np.eye(program.n_h, dtype=np.float32), np.zeros(program.n_h, np.float32)
-    seen = replace(program, readout=replace(program.readout, V=eye, b_o=none))  # its outputs are what V reads
-    V, b_o = (torch.tensor(p, requires_grad=True) for p in (program.readout.V, program.readout.b_o))
-    adam = torch.optim.Adam([V, b_o], lr=LR)
-    rate = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-    parts = islice(task.batches("train", BATCH, seed=seed, start=start), steps)
-    for part in progress(parts, total=steps, what="readout", quiet=quiet):
-        lengths = None if part.lengths is None else part.lengths.numpy()
-        states = torch.from_numpy(seen.run(seen.input.from_floats(part.x.numpy()), lengths))
-        adam.zero_grad()
-        task.loss(states @ V.T + b_o, part).backward()
-        adam.step()
-        rate.step()
-    return replace(program, readout=replace(program.readout, V=V.detach().numpy(), b_o=b_o.detach().numpy()))
+    through = replace(program, readout=replace(readout, V=eye, b_o=none))
+
+    def read(part: Batch) -> Tensor:
+        raw, lengths = raw_input(program, part), None if part.lengths is None else part.lengths.numpy()
+        if program.steps == "last":
+            return torch.from_numpy(through.run(raw, lengths))
+        h = torch.from_numpy(states(program, raw, lengths)).float() * readout.scale  # no eye's n_h² a step
+        return h.relu() if readout.relu else h
+
+    return read

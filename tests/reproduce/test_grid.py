@@ -97,6 +97,12 @@ def test_a_fraction_compresses_the_schedule_and_the_record_says_so(make):
     assert str(outcome.job.folder.parent) not in json.dumps(record)
 
 
+def test_a_readout_trained_as_integers_is_not_refitted(make):
+    (outcome,) = engine.run(make(settings=["model.bits_V=8"]))
+    assert outcome.record["integer"]["value"] > 0
+    assert "refit" not in outcome.record["integer"]
+
+
 def test_a_finished_cell_is_never_run_again(make):
     (job,) = make()
     list(engine.run([job]))

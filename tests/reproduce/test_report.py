@@ -285,6 +285,8 @@ def test_a_hostile_record_adds_no_markup(made, tmp_path):
         (lambda text: text.replace('"steps": 3000', f'"steps": 1{"0" * 400}'), "'steps' is"),
         (lambda text: text.replace('"cell": "pmnist', '"cell": "mnist'), "no cell of the paper"),
         (lambda text: text.replace('"kind"', '"knid"'), "no recipe"),
+        (lambda text: text.replace('"integer": null', '"integer": {"refit": 3.5}'), "'integer.refit' is '3.5'"),
+        (lambda text: text.replace('"integer": null', '"integer": {"refit": {"value": "x"}}'), "refit.value' is 'x'"),
         (lambda text: text.replace('"id": "pmnist', '"id": "other'), "calls itself"),
     ],
 )

@@ -62,6 +62,7 @@ def test_pixels_on_few_bits_are_what_the_device_reads(bits, centre):
     assert len(x.unique()) <= 2**bits
 
 
-def test_pixels_on_no_bits_are_refused():
-    with pytest.raises(SettingsError, match="input_bits must be a whole number of at least 2, got 1"):
-        make_task("digits", input_bits=1)
+@pytest.mark.parametrize("bits", [1, 17, True, "3", 2.5])
+def test_pixels_on_no_bits_are_refused(bits):
+    with pytest.raises(SettingsError, match=r"input_bits of a pixel must be in 2\.\.16, got"):
+        make_task("digits", input_bits=bits)

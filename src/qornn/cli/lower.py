@@ -35,7 +35,9 @@ def run(
     refit: Annotated[
         int, typer.Option(help="Train a readout of floats on this many batches, on the integer states.")
     ] = 0,
-    input_bits: Annotated[int | None, typer.Option(help="Bits of the inputs; lossless by default.")] = None,
+    input_bits: Annotated[
+        int | None, typer.Option(help="Bits of the inputs; by default the task's, else lossless.")
+    ] = None,
     input_alpha: Annotated[float | None, typer.Option(help="alpha_i, as the paper's 1; lossless by default.")] = None,
     sequences: Annotated[int, typer.Option(help="Calibration sequences of each split; 0 for all.")] = 10_000,
     data_dir: DataDir = None,
@@ -49,7 +51,6 @@ def run(
     from dataclasses import replace
 
     from qornn.bits import parse_bits
-    from qornn.integer.structured import Structured
     from qornn.lower import lower, score
     from qornn.train import load
     from qornn.train.evaluate import quantized
@@ -82,7 +83,7 @@ def run(
         "value": value,
         "baseline": task.naive_baseline,
         "converged": task.converged(value),
-        "bits": program.U.bits if isinstance(program.W, Structured) else program.W.bits,
+        "bits": program.W.bits,
         "activation_bits": activation_bits,
         **{key: value for key, value in program.provenance["lowering"].items() if key != "percentiles"},
         "accumulator_bits": program.accumulator_bits,

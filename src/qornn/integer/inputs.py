@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from qornn.bits import lossless
+from qornn.bits import INPUT_BITS, lossless
 from qornn.errors import SettingsError
-from qornn.integer.parts import INPUT_BITS, Samples
+from qornn.integer.parts import Samples
 from qornn.integer.rounding import round_half_away
 
 DEFAULT_BITS = 12  # where raw samples have more

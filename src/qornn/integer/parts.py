@@ -7,7 +7,7 @@ from typing import Final, final
 
 import numpy as np
 
-from qornn.bits import BITS
+from qornn.bits import BITS, INPUT_BITS
 from qornn.errors import SettingsError
 from qornn.integer import check
 from qornn.integer.matrix import exact_product, packed_bytes
@@ -15,7 +15,6 @@ from qornn.integer.rounding import round_half_away
 from qornn.structure import check_power, transform
 
 ACTIVATION_BITS: Final = range(4, 17)
-INPUT_BITS: Final = range(2, 17)
 INT16: Final = (-(2**15), 2**15 - 1)
 INT32: Final = (-(2**31), 2**31 - 1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from qornn.calibration import calibrate
 from qornn.errors import ProgramError, SettingsError
+from qornn.integer.parts import FloatReadout
 from qornn.integer.structured import Structured
 from qornn.lower import lower, score
 from qornn.refit import refit
@@ -66,10 +67,12 @@ def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
         "alpha_W_alpha_h": power,
         "bytes": program.true_bytes,
     }
-    if not isinstance(program.W, Structured):
-        batches = {"seed": run.recipe.train.seed, "start": run.result.get("steps", 0)}
+    if isinstance(program.readout, FloatReadout):
+        batches = {"seed": run.recipe.train.seed, "start": run.result.get("steps") or 0}
         again = refit(program, task, REFIT, **batches, quiet=job.quiet)
-        return {"integer": figures | {"refit": {"steps": REFIT, "value": score(again, task, quiet=job.quiet)}}}
+        figures["refit"] = {"steps": REFIT, "value": score(again, task, quiet=job.quiet)}
+    if not isinstance(program.W, Structured):
+        return {"integer": figures}
     narrow = lower(run, activation_bits=NARROW_BITS, calibration=seen, quiet=job.quiet)
     report = {key: narrow.provenance["lowering"][key] for key in ("alpha_h_rule", "clip", "saturation")}
     return {"integer": figures, "narrow": {"activation_bits": NARROW_BITS, "value": score(narrow, task), **report}}

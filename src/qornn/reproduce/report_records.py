@@ -71,6 +71,9 @@ def _check(record: Record, name: str) -> None:
         raise DataError(f"it calls itself {record['id']!r}")
     for key in _INTEGER:
         _check_kind(f"integer.{key}", (record["integer"] or {}).get(key), (*_NUMBER, type(None)))
+    refit = (record["integer"] or {}).get("refit")
+    _check_kind("integer.refit", refit, (dict, type(None)))
+    _check_kind("integer.refit.value", (refit or {}).get("value"), (*_NUMBER, type(None)))
     if not {"cpu", "threads", "device"} <= record["machine"].keys():
         raise DataError("its 'machine' does not say cpu, threads and device")
     if entry_id(record) not in {entry.id for entry in grid.entries()}:

@@ -43,6 +43,7 @@ def _row(entry: Entry, records: Sequence[Record]) -> dict[str, Any]:
         "strategy": entry.strategy,
         "setting": ", ".join(f"{key} = {value}" for key, value in entry.changed if key != "n_h"),
         "bits": entry.bits,
+        "bits_V": entry.recipe.model.bits_V or entry.bits,
         "n_h": entry.recipe.model.n_h,
         "metric": TASKS[entry.task].metric_name,
         "measured": [r["value"] for r in own],
@@ -85,7 +86,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
     return [
         write.TASKS[row["task"]],
         name,
-        write.bits(row["bits"]),
+        write.bits(row["bits"]) + ("" if row["bits_V"] == row["bits"] else f", {write.bits(row['bits_V'])}"),
         str(row["n_h"]),
         write.NONE if row["bytes"] is None else str(row["bytes"]),
         middle(row["measured"]) + (f" ({spread[0]} to {spread[1]})" if several else "") if spread else NOT_RUN,

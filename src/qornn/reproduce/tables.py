@@ -115,7 +115,7 @@ def _row(entry: Entry, record: Record | None) -> dict[str, Any]:
         "steps": r.get("steps"),
         "paper_integer": (entry.fact("paper_at") or {}).get("12"),
         "integer": integer.get("value"),
-        "refitted": (integer.get("refit") or {}).get("value"),
+        "refitted": refit.get("value") if isinstance(refit := integer.get("refit"), dict) else None,
         "alpha_W": integer.get("alpha_W"),
         "alpha_W_alpha_h": integer.get("alpha_W_alpha_h"),
         "paper_alpha_W": entry.fact("paper_alpha_W"),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from qornn.bits import lossless
+from qornn.bits import INPUT_BITS, lossless
+from qornn.errors import SettingsError
 from qornn.tasks.base import Batch, RawInput, Split, Task, check_count, check_split, split_rows
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ class Pixels(Task):
         if self.spread is not None:
             check_count("spread", self.spread)
         check_count("centre", self.centre, least=0)
-        if self.input_bits is not None:
-            check_count("input_bits", self.input_bits, least=2)
+        if self.input_bits is not None and (isinstance(self.input_bits, bool) or self.input_bits not in INPUT_BITS):
+            low, high = INPUT_BITS[0], INPUT_BITS[-1]
+            raise SettingsError(f"input_bits of a pixel must be in {low}..{high}, got {self.input_bits!r}")
 
     @abstractmethod
     def load(self) -> dict[Split, Images]:

@@ -24,6 +24,7 @@ PEERS = {  # keys of results/bench-infer.json
     "torch_lstm_int8": "LSTM, int8, torch",
     "ours_in_ort": "qornn exported to ONNX, onnxruntime",
 }
+ON_DEVICE = ("instructions a step", "a readout", "flash", "RAM", "stack", "bit-exact")
 
 
 def main() -> None:
@@ -76,14 +77,22 @@ def host() -> str:
 def devices() -> str:
     """Emulated microcontrollers, float and 8-bit readout."""
     found = _record("bench-infer.json")
-    lines = []
-    for readout, key in (("float", "mcu"), ("8 bits", "mcu_int8_readout")):
-        for target, seen in found[key].items():
-            counts = [f"{seen[f'instructions_per_{what}']:,}" for what in ("step", "readout")]
-            memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
-            lines.append([target, readout, *counts, *memory, "yes" if seen["exact"] else "no"])
-    columns = ["target", "readout", "instructions a step", "a readout", "flash", "RAM", "stack", "bit-exact"]
-    return _table(columns, lines)
+    readouts = {"float": found["mcu"], "8 bits": found["mcu_int8_readout"]}
+    lines = [
+        [target, readout, *_on_device(seen)] for readout, all_ in readouts.items() for target, seen in all_.items()
+    ]
+    return _table(["target", "readout", *ON_DEVICE], lines)
+
+
+def structured() -> str:
+    """Structured networks on the same microcontrollers."""
+    found = _record("bench-infer.json")["structured"]
+    lines = [
+        [kind, ours["n_h"], target, *_on_device(seen)]
+        for kind, ours in found.items()
+        for target, seen in ours["mcu"].items()
+    ]
+    return _table(["map", "n_h", "target", *ON_DEVICE], lines)
 
 
 def training() -> str:
@@ -140,6 +149,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
     "devices": devices,
+    "structured": structured,
     "training": training,
     "cells": cells,
     "zoo": programs,
@@ -149,6 +159,12 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def _record(name: str) -> Any:
     return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def _on_device(seen: dict[str, Any]) -> list[str]:
+    counts = [f"{seen[f'instructions_per_{what}']:,}" for what in ("step", "readout")]
+    memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
+    return [*counts, *memory, "yes" if seen["exact"] else "no"]
 
 
 def _range(row: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def _row(entry: Entry, records: Sequence[Record]) -> dict[str, Any]:
         "integer": [i["value"] for i in integers],
         "narrow": [r["narrow"]["value"] for r in own if r.get("narrow")],
         "bytes": integers[0]["bytes"] if integers else None,
-        "seconds": _median([r["seconds"] for r in own if r["seconds"]]),
+        "seconds": min((r["seconds"] for r in own if r["seconds"]), default=None),  # others shared their processor
         "paper": None if dense is None else {"bits": dense.bits, "value": dense.paper, "kB": dense.fact("paper_kB")},
     }
 

@@ -53,14 +53,17 @@ def refit(
 
 def _reader(program: IntegerProgram, readout: FloatReadout) -> Callable[[Batch], Tensor]:
     """What V reads of a batch."""
+
+    def given(part: Batch) -> tuple[np.ndarray, np.ndarray | None]:
+        return raw_input(program, part), None if part.lengths is None else part.lengths.numpy()
+
+    if program.steps == "all":  # the states as they are: the identity would take n_h² products a step
+
+        def read(part: Batch) -> Tensor:
+            h = torch.from_numpy(states(program, *given(part))).float() * readout.scale
+            return h.relu() if readout.relu else h
+
+        return read
     eye, none = np.eye(program.n_h, dtype=np.float32), np.zeros(program.n_h, np.float32)
     through = replace(program, readout=replace(readout, V=eye, b_o=none))
-
-    def read(part: Batch) -> Tensor:
-        raw, lengths = raw_input(program, part), None if part.lengths is None else part.lengths.numpy()
-        if program.steps == "last":
-            return torch.from_numpy(through.run(raw, lengths))
-        h = torch.from_numpy(states(program, raw, lengths)).float() * readout.scale  # no eye's n_h² a step
-        return h.relu() if readout.relu else h
-
-    return read
+    return lambda part: torch.from_numpy(through.run(*given(part)))

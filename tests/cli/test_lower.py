@@ -46,6 +46,17 @@ def test_eval_of_a_program_repeats_what_it_recorded(made, qornn_command):
     assert (figures["bits"], figures["activation_bits"], figures["task"]) == (4, 12, "digits")
 
 
+def test_eval_measures_on_a_larger_test_set(qornn_command):
+    def figures(*settings):
+        words = [w for text in ("task.T0=20", *settings) for w in ("--set", text)]
+        return json.loads(qornn_command("eval", "zoo:copy1000-hadamard", *words, "--json").stdout)
+
+    few, many = figures(), figures("task.test_size=300")
+    assert few["value"] != many["value"]  # other sequences
+    assert few["baseline"] == many["baseline"] == pytest.approx(10 * math.log(8) / 40)
+    assert few["paper"] is few["recorded"] is None  # both are of another test set
+
+
 def test_size_of_a_program_gives_true_bounds_and_scales(made, qornn_command):
     folder, lowered = made
     figures = json.loads(qornn_command("size", folder / "d.qornn", "--json").stdout)
@@ -71,6 +82,9 @@ def test_the_paper_s_scheme_gives_a_power_of_two(made, qornn_command):
     [
         (["eval", "{d}/none"], "no run folder and no program file"),
         (["eval", "{d}/d.qornn", "--bits", "4"], "finished program"),
+        (["eval", "{d}/d.qornn", "--set", "model.n_h=4"], "--set takes task.NAME=VALUE here"),
+        (["eval", "{d}/run", "--set", "task.name=copy"], "the task that it was trained on"),
+        (["eval", "{d}/run", "--set", "task.colour=red"], "unknown setting of task 'digits'"),
         (["size", "{d}/d.qornn", "--bits", "4"], "finished program"),
         (["size", "{d}/run/recipe.toml"], "recipe.toml"),
         (["eval", "{d}/run/model.safetensors"], "model.safetensors"),

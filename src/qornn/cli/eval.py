@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import DataDir, Device, Json, data_settings
+from qornn.cli.options import DataDir, Device, Json, Set, data_settings
 from qornn.cli.output import print_json, print_table
 from qornn.errors import QornnError, SettingsError
 
@@ -28,6 +28,7 @@ def run(
     activation_bits: Annotated[
         int | None, typer.Option("--activation-bits", help="Bits of the integer network's state; value is then its.")
     ] = None,
+    set: Set = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
@@ -35,14 +36,17 @@ def run(
     """Measure a network on its test set: quantizers off, weights quantized, and in integers.
 
     Example: qornn eval runs/pmnist-projunn-fp-s0 --bits 8 --activation-bits 12
+
+    Example: qornn eval zoo:copy1000-k5 --set task.test_size=4000
     """
     began = time.monotonic()
+    other = _task_settings(set)
     if Path(what).is_dir():
-        task, figures = _of_run(Path(what), bits, activation_bits, data_dir, device)
+        task, figures = _of_run(Path(what), bits, activation_bits, other, data_dir, device)
     elif bits is not None or activation_bits is not None:
         raise SettingsError(f"{what} is a finished program; --bits and --activation-bits are for runs")
     else:
-        task, figures = _of_program(what, data_dir)
+        task, figures = _of_program(what, other, data_dir)
     found = {
         "task": task.name,
         "metric": task.metric_name,
@@ -60,8 +64,17 @@ def run(
         print_table(f"{task.name} on its test set", ["", ""], found.items())
 
 
+def _task_settings(settings: list[str] | None) -> list[str]:
+    for text in settings or []:
+        if not text.startswith("task."):
+            raise SettingsError(f"{text!r}: a trained network is what it is; --set takes task.NAME=VALUE here")
+        if text.partition("=")[0].strip() == "task.name":
+            raise SettingsError(f"{text!r}: a network is measured on the task that it was trained on")
+    return settings or []
+
+
 def _of_run(
-    folder: Path, bits: str | None, activation_bits: int | None, data_dir: Path | None, device: str
+    folder: Path, bits: str | None, activation_bits: int | None, other: list[str], data_dir: Path | None, device: str
 ) -> tuple[Task, dict[str, Any]]:
     from dataclasses import replace
 
@@ -72,7 +85,7 @@ def _of_run(
     from qornn.train.loop import choose_device
 
     trained = load(folder)
-    recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]))
+    recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]) + other)
     trained = replace(trained, recipe=recipe)
     task, batch = trained.task(), recipe.train.batch
     model = trained.model.to(choose_device(device))
@@ -91,7 +104,7 @@ def _of_run(
             on = evaluate(model, task, "test", batch, quiet=False)
             if recipe.model.kind == "qornn":
                 integer, refused = _in_integers(trained, task, activation_bits)
-    cell = find_cell(recipe, post_bits=None if used == recipe.model.bits else used)
+    cell = None if other else find_cell(recipe, post_bits=None if used == recipe.model.bits else used)
     paper = cell.paper if cell else None
     value = off if on is None else on
     if activation_bits is not None and integer is not None:
@@ -124,7 +137,7 @@ def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple
         return None, str(error)
 
 
-def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
+def _of_program(what: str, other: list[str], data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
     from qornn.lower import score
     from qornn.opening import load_program
     from qornn.recipe import find_cell, from_tables
@@ -135,10 +148,10 @@ def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]
     if not isinstance(tables, dict):
         raise SettingsError(f"{what} does not say which task it was trained on; feed it data with program.run(x)")
     recipe = from_tables(tables)
-    recipe = recipe.override(data_settings(data_dir, recipe.task["name"]))
+    recipe = recipe.override(data_settings(data_dir, recipe.task["name"]) + other)
     task = build_task(recipe)
     trained_bits = recipe.model.bits
-    cell = find_cell(recipe, post_bits=None if program.W.bits == trained_bits else program.W.bits)
+    cell = None if other else find_cell(recipe, post_bits=None if program.W.bits == trained_bits else program.W.bits)
     value = score(program, task)
     metric = program.provenance.get("metric")
     return task, {
@@ -147,6 +160,6 @@ def _of_program(what: str, data_dir: Path | None) -> tuple[Task, dict[str, Any]]
         "activation_bits": program.state.bits,
         "paper": cell.facts.get("paper_at", {}).get(str(program.state.bits)) if cell else None,
         "integer": value,
-        "recorded": metric.get("value") if isinstance(metric, dict) else None,
+        "recorded": metric.get("value") if isinstance(metric, dict) and not other else None,
         "true_bytes": program.true_bytes,
     }

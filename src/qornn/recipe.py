@@ -75,6 +75,7 @@ class TrainSettings:
     schedule: str = "steps"  # or "cosine": down to nothing at the end
     warmup: int = 0  # steps of linear rise to lr
     clip: float = 0.0  # gradient norm; 0: none
+    state_penalty: float = 0.0  # of the last state's mean square: small states leave integers fine steps
     epochs: int = 10
     steps: int = 0  # 0: as many as the epochs take
     fraction: float = 1.0  # of the epochs: the whole schedule in that share of its steps
@@ -91,6 +92,8 @@ class TrainSettings:
             _at_least(name, getattr(self, name), 1)
         for name in ("warmup", "clip", "steps", "seed", "eval_every", "checkpoint_every", "checkpoint_seconds"):
             _at_least(name, getattr(self, name), 0)
+        if not 0 <= self.state_penalty < float("inf"):
+            raise SettingsError(f"train.state_penalty must be a number of 0 or more, got {self.state_penalty}")
         if self.schedule not in SCHEDULES:
             raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:

@@ -138,6 +138,25 @@ def test_penalty_enters_the_gradient_but_not_the_reported_loss():
     assert moved[10.0][1] > 2 * moved[0.0][1]
 
 
+@pytest.mark.parametrize("readout", ["last", "all"])
+def test_the_state_penalty_pulls_on_the_last_state_and_is_no_part_of_the_loss(readout):
+    task = small_task() if readout == "all" else make_task("digits")
+    n_i, batch = task.n_i, next(task.batches("train", 8))
+    losses, gradients = [], []
+    for strength in (0.0, 0.5):
+        generator = torch.Generator().manual_seed(0)
+        model = OrthogonalRNN(n_i, 8, task.n_o, readout=readout, map="free", generator=generator)
+        trainer = Trainer(model, task, TrainSettings(steps=1, batch=8, state_penalty=strength), quiet=True)
+        losses.append(trainer._one_step(model, batch, False)[0])
+        gradients.append(model.recurrence.W_raw.grad.clone())
+    other = OrthogonalRNN(n_i, 8, task.n_o, readout=readout, map="free", generator=generator.manual_seed(0))
+    y, h = other(batch.x)
+    (task.loss(y, batch) + 0.5 * h.square().mean()).backward()
+    torch.testing.assert_close(gradients[1], other.recurrence.W_raw.grad)
+    assert losses[0] == losses[1]
+    assert not torch.allclose(gradients[0], gradients[1])
+
+
 def test_a_run_already_there_is_not_overwritten(tiny, tmp_path):
     recipe = resolve("copy", bits=4, settings=[*tiny, "train.steps=1"])
     start(recipe, tmp_path, quiet=True)

@@ -131,6 +131,7 @@ def test_two_processes_weigh_sequences_of_unequal_length_alike(qornn_command, tm
         lines = [" ".join("abcdefg"[: 1 + (3 * i) % 7]) for i in range(40)]
         (tmp_path / "ptb" / f"ptb.{part}.txt").write_text("\n".join(lines) + "\n")
     settings = ["task.T=12", "task.verify=false", "model.n_h=8", "train.batch=8", "train.lr=1e-2"]
+    settings += ["train.state_penalty=0.1"]
     words = ["train", "ptb", "--steps", 4, "--data-dir", tmp_path, *settings_words(settings)]
     qornn_command(*words, "--out", tmp_path / "one")
     qornn_command(*words, "--out", tmp_path / "two", program=TORCHRUN)

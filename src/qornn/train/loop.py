@@ -127,7 +127,7 @@ class Trainer:
         share = batch.rows(*self.rows)
         part = share.to(self.device)
         try:
-            y, _ = model(part.x, lengths=part.lengths)
+            y, h = model(part.x, lengths=part.lengths)
         except SettingsError as error:  # weights that no map accepts any more, or a bad sample
             raise self._stopped(str(error)) from error
         self._last = part, y.detach()
@@ -137,6 +137,9 @@ class Trainer:
         for layer in self.layers:
             if (penalty := layer.penalty()) is not None:
                 objective = objective + penalty
+        if self.settings.state_penalty:
+            mean_square = h.square().mean() * (len(h) * self.processes.world / len(batch.x))
+            objective = objective + self.settings.state_penalty * mean_square
         self.optimizer.zero_grad(set_to_none=True)
         objective.backward()
         norm = self._clip()

@@ -55,6 +55,43 @@ def test_integers_do_what_the_floats_do(kind, scheme, readout):
     assert program.provenance["lowering"]["scheme"] == program.scheme
 
 
+@pytest.mark.parametrize(("kind", "n_h"), [("hadamard", 64), ("hadamard", 32), ("hadamard-block", 64)])
+def test_rounding_does_not_blow_states_up_over_a_thousand_steps(kind, n_h):
+    """Halves rounded away from zero would: sums of 64 states over 8 end there often, those of 16 over 4 more often."""
+    model = network(kind, n_i=6, n_h=n_h)
+    x = torch.randint(1, 6, (8, 1000), generator=torch.Generator().manual_seed(0))
+    x[:, 20:] = 0
+    with torch.no_grad():
+        model.recurrence.U_raw[:, 0] = 0
+        model.recurrence.b *= 0.1
+        program = lower(model, x, alpha_h="max", readout="float", quiet=True)
+        want = model.recurrence(x)[1].double().numpy() / program.readout.scale
+    error = simulate(program, x.numpy())[0][:, -1] - want
+    # A thousand errors of 1/√12 that nothing damps are 9 units; the bias is rounded too, and always the same way.
+    assert np.sqrt(np.mean(error**2)) < 20
+
+
+@pytest.mark.parametrize(("kind", "biased"), [("hadamard", True), ("hadamard-block", True), ("cycle", False)])
+@pytest.mark.parametrize("requant", ["multiplier", "thresholds"])
+def test_an_odd_bias_keeps_sums_off_the_halves(kind, biased, requant):
+    model, x = network(kind, n_h=64), signals()
+    program = lower(model, x, input_bits=6, requant=requant, scheme="paper", readout="float", quiet=True)
+    finer = biased and requant == "multiplier"
+    assert program.requant.shift_W == (3 if finer else 0)
+    if finer:
+        b = model.recurrence.b.detach().double().numpy() / program.readout.scale
+        units = 8 / float(program.W.alpha)  # of the sums, in a state
+        assert (program.activation.bias % 2 == 1).all()
+        assert np.abs(program.activation.bias - units * b).max() <= 1
+
+
+def test_sums_with_no_bits_to_spare_stay_as_they_are():
+    model = network("hadamard", n_h=4096)
+    program = lower(model, signals(n=2, T=3), activation_bits=16, input_bits=16, readout="float", quiet=True)
+    assert program.accumulator_bits <= 32
+    assert len({*(program.activation.bias % 2)}) == 2
+
+
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("scale", ["tensor", "row"])
 @pytest.mark.parametrize("bits_U", [2, 8])

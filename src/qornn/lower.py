@@ -43,6 +43,7 @@ SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
 READOUTS = ("float", "int8")
 NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturate: a finer grid is worth more
+FINER = 3  # bits below the sums of a linear recurrence: what its bias loses is lost at every step
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
 
@@ -182,8 +183,13 @@ def _paper(
     e = W.bits + k_a - U.bits - inputs.bits - m
     s = max(0, -e)
     state = State(bits=k_a, alpha=2.0**m / alpha_W)
+    # Sums of whole numbers over a power of two often end halfway. Away from zero, where halves go, states would grow at
+    # every step, and a linear orthogonal recurrence forgets none of it: an odd bias keeps sums off the halves.
+    fits = (int(W.row_sums().max()) * state.top) << (s + FINER) < 2**30
+    finer = fits and form == "multiplier" and model.recurrence.b is not None
+    s += FINER * finer
     c = Fraction(alpha_W) / 2 ** (W.bits - 1 + s)
-    shifts = {"shift_W": s, "shift_U": max(e, 0)}
+    shifts = {"shift_W": s, "shift_U": e + s}
     if max(shifts.values()) > 30:
         raise SettingsError(
             f"the input and the state are 2^{e} apart, past a 32-bit accumulator; use other activation or input bits, "
@@ -199,7 +205,8 @@ def _paper(
         raise SettingsError(f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, past 32 bits; use fewer bits")
     unit = inputs.alpha * alpha_U * state.step
     exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
-    return state, _activation(model, round_half_away(b_acc)), requant, unit, exactness
+    bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if finer else round_half_away(b_acc)
+    return state, _activation(model, bias), requant, unit, exactness
 
 
 def _per_row(

@@ -57,6 +57,27 @@ def test_chunks_where_steps_are_dear(name, options, monkeypatch):
     torch.testing.assert_close(layer(x, h0, lengths=lengths), wanted, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["cycle", "delay"])
+@pytest.mark.parametrize("codes", [True, False])
+def test_wide_shifts_without_a_gradient_take_no_product(name, codes, monkeypatch):
+    layer = OrthogonalRNN(3, 512, 2, map=name, bits=4, generator=torch.Generator().manual_seed(0)).recurrence
+    x = inputs(codes, T=40)
+    h0, lengths = torch.randn(4, 512, generator=torch.Generator().manual_seed(3)), torch.tensor([40, 33, 1, 40])
+    wanted = [[part.detach() for part in layer(x, h0, lengths=given)] for given in (None, lengths)]
+    monkeypatch.setattr("qornn.model.recurrence", None)  # must not be called
+    with torch.no_grad():
+        found = [layer(x, h0, lengths=given) for given in (None, lengths)]
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, tuple(b), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "options"), FIXED)
+def test_a_product_is_that_of_the_matrix(name, options):
+    layer = make(name, options).recurrence
+    h = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(layer.map.product(layer.W_raw, h), h @ layer.W().mT)
+
+
 def test_a_state_to_go_on_from_is_not_forgotten():
     model = make("hadamard", {})
     x = inputs(False)

@@ -30,6 +30,7 @@ from qornn.recurrence import ACTIVATIONS, linear, recurrence, recurrence_with_re
 from qornn.recurrence.reference import transform
 from qornn.structure import check_power
 
+WIDE = 512  # units from which shifting numbers one step after another beats a product with a matrix of zeros
 READOUTS = ("last", "all")
 READOUT_ACTIVATIONS = ("identity", "relu")
 INITS = {"xavier-normal": nn.init.xavier_normal_, "kaiming-normal": nn.init.kaiming_normal_}
@@ -124,6 +125,8 @@ class OrthogonalRecurrence(nn.Module):
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
         if self.closed_form and isinstance(x, Tensor) and _steps_are_dear(x):
             return self._run(lambda x, W, U, b, h0, lengths, _: self._in_chunks(x, U, b, h0, lengths), x, h0, lengths)
+        if self._shifts_are_cheap():
+            return self._run(lambda x, W, U, b, h0, lengths, _: self._by_shifts(x, U, b, h0, lengths), x, h0, lengths)
         return self._run(recurrence, x, h0, lengths)
 
     def read_out(
@@ -152,6 +155,17 @@ class OrthogonalRecurrence(nn.Module):
     def closed_form(self) -> bool:
         """Whether the recurrence is linear with a W that never changes, so that its powers say all."""
         return self.map.structured and not self.map.learned and self.activation == "identity"
+
+    def _shifts_are_cheap(self) -> bool:
+        """Whether n_h² products a step take longer than a few calls; where there is a gradient the kernel makes it."""
+        shifts = isinstance(self.map, Structured) and self.map.shifts and self.closed_form and self.n_h >= WIDE
+        return shifts and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+    def _by_shifts(
+        self, x: Tensor, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        assert isinstance(self.map, Structured)
+        return linear.stepped(x, partial(self.map.product, self.W_raw), U, b, h0, lengths)
 
     def _in_chunks(
         self, x: Tensor, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None

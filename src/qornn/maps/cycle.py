@@ -18,6 +18,7 @@ class Cycle(Structured):
     """h_i ← h_{i−1}, one n-cycle with one sign turned, so that a constant input cannot accumulate for ever."""
 
     biased = False  # without one, states stay on the grid of U and nothing is ever rounded
+    shifts = True
 
     def __init__(self, seed: int = 0, learn: bool = False) -> None:
         super().__init__(seed)
@@ -32,6 +33,9 @@ class Cycle(Structured):
     def forward(self, W: Tensor) -> Tensor:
         return W[:, None] * torch.eye(len(W), dtype=W.dtype, device=W.device).roll(1, 0)
 
+    def product(self, W: Tensor, h: Tensor) -> Tensor:
+        return W * h.roll(1, 1)
+
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "cycle", {"units": len(W)}
 
@@ -44,6 +48,7 @@ class Delay(Structured):
     """
 
     biased = False
+    shifts = True
 
     def __init__(self, seed: int = 0, lines: int = 16, learn: bool = False) -> None:
         super().__init__(seed)
@@ -65,6 +70,12 @@ class Delay(Structured):
         shifted[heads] = 0
         shifted[heads[:, None], ends] = W[heads, None] * sylvester(self.lines, W) / math.sqrt(self.lines)
         return shifted
+
+    def product(self, W: Tensor, h: Tensor) -> Tensor:
+        edges = self._edges(len(W)).to(W.device)
+        heads, ends = edges[:-1], edges[1:] - 1
+        mixed = h[:, ends] @ sylvester(self.lines, W).mT / math.sqrt(self.lines)
+        return h.roll(1, 1).index_copy(1, heads, W[heads] * mixed)
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "delay", {"units": len(W), "signs": whole(W[self.driven(len(W))])}

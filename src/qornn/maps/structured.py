@@ -20,6 +20,7 @@ class Structured(OrthogonalMap):
     structured = True
     learned = False
     biased = True  # a bias in the loop does no harm
+    shifts = False  # W mostly moves numbers along
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
@@ -38,6 +39,10 @@ class Structured(OrthogonalMap):
     def operator(self, W: Tensor) -> Tensor:
         """W as the recurrence multiplies by it: written out, or what a faster product needs."""
         return self(W)
+
+    def product(self, W: Tensor, h: Tensor) -> Tensor:
+        """W h of every row of h, by shifting where `shifts` says so.  # (B, n_h)"""
+        return h @ self(W).mT
 
     @abstractmethod
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:

@@ -78,13 +78,8 @@ def all_states(
     x: Tensor, powers: Powers, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """All states (B, T, n_h), zero past each sequence's end, and the state at each end, in chunks of CHUNK steps."""
-    B, T = x.shape[:2]
-    running = None if lengths is None else _valid(lengths, T)[..., None]  # (B, T, 1)
-    if running is not None and x.is_floating_point():
-        x = torch.where(running, x, 0.0)  # whatever stands past an end, NaN included
-    e = F.embedding(x, U.mT) if not x.is_floating_point() else x @ U.mT
-    if b is not None:
-        e = e + b
+    T = x.shape[1]
+    e = _drive(x, U, b, lengths)
     e = F.pad(e, (0, 0, 0, -T % CHUNK)).unflatten(1, (-1, CHUNK))  # (B, chunks, CHUNK, n_h)
     apart, doublings = 1, 0
     while apart < CHUNK:  # within a chunk: what the last 2, 4, 8, … steps gave
@@ -97,10 +92,36 @@ def all_states(
     carried = torch.stack(begins, 1)  # (B, chunks, n_h)
     stacked = response(powers, powers[0], CHUNK).unflatten(1, (CHUNK, -1)).flip(1)  # (n_h, CHUNK, n_h): W, W², …
     states = (e + torch.einsum("bkj,ilj->bkli", carried, stacked)).flatten(1, 2)[:, :T]
-    if lengths is None or running is None:
+    return _ended(states, lengths)
+
+
+def stepped(
+    x: Tensor, product: Callable[[Tensor], Tensor], U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The same one step after another, for a W h that is no matrix product."""
+    e, h = _drive(x, U, b, lengths), h0
+    states = []
+    for drive in e.unbind(1):
+        h = product(h) + drive
+        states.append(h)
+    return _ended(torch.stack(states, 1), lengths)
+
+
+def _drive(x: Tensor, U: Tensor, b: Tensor | None, lengths: Tensor | None) -> Tensor:
+    """U x_t + b of all steps.  # (B, T, n_h)"""
+    if lengths is not None and x.is_floating_point():
+        x = torch.where(_valid(lengths, x.shape[1])[..., None], x, 0.0)  # whatever stands past an end, NaN included
+    e = F.embedding(x, U.mT) if not x.is_floating_point() else x @ U.mT
+    return e if b is None else e + b
+
+
+def _ended(states: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    """States with zeros past each end, and the state at each end."""
+    if lengths is None:
         return states, states[:, -1]
-    states = torch.where(running, states, 0.0)
-    return states, states[torch.arange(B, device=x.device), lengths - 1]
+    B, T = states.shape[:2]
+    states = torch.where(_valid(lengths, T)[..., None], states, 0.0)
+    return states, states[torch.arange(B, device=states.device), lengths - 1]
 
 
 def _valid(lengths: Tensor, T: int) -> Tensor:

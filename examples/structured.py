@@ -124,6 +124,7 @@ def draw(path: Path, what: str, found: list[dict[str, Any]]) -> None:
                 textcoords="offset points",
                 fontsize=7,
                 ha="center",
+                arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.5} if line else None,
             )
         axes.set(title=write.TASKS[task], xscale="log", xlabel=f"{what} a step" if what != "bytes" else "bytes")
         axes.set_xticks([2000, 10_000, 50_000], minor=False)

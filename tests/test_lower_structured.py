@@ -77,17 +77,23 @@ def test_an_odd_bias_keeps_sums_off_the_halves(kind, biased, requant):
     model, x = network(kind, n_h=64), signals()
     program = lower(model, x, input_bits=6, requant=requant, scheme="paper", readout="float", quiet=True)
     finer = biased and requant == "multiplier"
-    assert program.requant.shift_W == (3 if finer else 0)
+    assert program.requant.shift_W == int(finer)
     if finer:
         b = model.recurrence.b.detach().double().numpy() / program.readout.scale
-        units = 8 / float(program.W.alpha)  # of the sums, in a state
+        units = 2 / float(program.W.alpha)  # of the sums, in a state
         assert (program.activation.bias % 2 == 1).all()
         assert np.abs(program.activation.bias - units * b).max() <= 1
 
 
-def test_sums_with_no_bits_to_spare_stay_as_they_are():
-    model = network("hadamard", n_h=4096)
-    program = lower(model, signals(n=2, T=3), activation_bits=16, input_bits=16, readout="float", quiet=True)
+def test_other_sums_take_a_finer_bias():
+    program = lower(network("hadamard", n_h=32), signals(), input_bits=6, quiet=True)
+    assert program.requant.shift_W == 3
+
+
+@pytest.mark.parametrize(("n_h", "n_i", "bits"), [(32, 300, 8), (16, 1500, 8)])
+def test_sums_with_no_bits_to_spare_stay_as_they_are(n_h, n_i, bits):
+    model, x = network("hadamard", n_i, n_h=n_h, bits=bits), signals(n=2, T=3, channels=n_i)
+    program = lower(model, x, activation_bits=12, input_bits=16, readout="float", quiet=True)
     assert program.accumulator_bits <= 32
     assert len({*(program.activation.bias % 2)}) == 2
 

@@ -75,7 +75,7 @@ def test_wide_shifts_without_a_gradient_take_no_product(name, codes, monkeypatch
 def test_a_product_is_that_of_the_matrix(name, options):
     layer = make(name, options).recurrence
     h = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(layer.map.product(layer.W_raw, h), h @ layer.W().mT)
+    torch.testing.assert_close(layer.map.product(layer.W_raw)(h), h @ layer.W().mT)
 
 
 def test_a_state_to_go_on_from_is_not_forgotten():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from fractions import Fraction
 from functools import partial
@@ -43,7 +44,6 @@ SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
 READOUTS = ("float", "int8")
 NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturate: a finer grid is worth more
-FINER = 3  # bits below the sums of a linear recurrence: what its bias loses is lost at every step
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
 
@@ -183,11 +183,9 @@ def _paper(
     e = W.bits + k_a - U.bits - inputs.bits - m
     s = max(0, -e)
     state = State(bits=k_a, alpha=2.0**m / alpha_W)
-    # Sums of whole numbers over a power of two often end halfway. Away from zero, where halves go, states would grow at
-    # every step, and a linear orthogonal recurrence forgets none of it: an odd bias keeps sums off the halves.
-    fits = (int(W.row_sums().max()) * state.top) << (s + FINER) < 2**30
-    finer = fits and form == "multiplier" and model.recurrence.b is not None
-    s += FINER * finer
+    b_acc = _bias(model) / (inputs.alpha * alpha_U) * 2.0 ** (W.bits + k_a - 2 - m + s)
+    finer = _finer(model, W, row_sums(W, U, inputs, state), (s, e + s), b_acc) if form == "multiplier" else 0
+    s, b_acc = s + finer, b_acc * 2**finer
     c = Fraction(alpha_W) / 2 ** (W.bits - 1 + s)
     shifts = {"shift_W": s, "shift_U": e + s}
     if max(shifts.values()) > 30:
@@ -200,13 +198,28 @@ def _paper(
     else:
         requant = (make_thresholds if form == "thresholds" else make_table)(c, state.top, **shifts)
     wrong, values = differing(requant, c, state.top)
-    b_acc = _bias(model) / (inputs.alpha * alpha_U) * 2.0 ** (W.bits + k_a - 2 - m + s)
     if np.abs(b_acc).max(initial=0) >= 2**31:
         raise SettingsError(f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, past 32 bits; use fewer bits")
     unit = inputs.alpha * alpha_U * state.step
     exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
     bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if finer else round_half_away(b_acc)
     return state, _activation(model, bias), requant, unit, exactness
+
+
+def _finer(
+    model: OrthogonalRNN, W: Recurrent, sums: tuple[np.ndarray, np.ndarray], shifts: tuple[int, int], b_acc: np.ndarray
+) -> int:
+    """Bits below the sums of a linear recurrence, for an odd bias; none where there is no room.
+
+    Whole numbers over a power of two often end halfway. Away from zero, where halves go, states would grow at every
+    step, and an orthogonal W forgets none of it: an odd bias keeps sums off the halves. Over other numbers a bias of
+    three more bits is a finer one, and what it loses is lost at every step as well.
+    """
+    if model.recurrence.b is None:
+        return 0
+    finer = 1 if math.frexp(float(W.alpha))[0] == 0.5 else 3
+    largest = sum(int(part.max()) << shift for part, shift in zip(sums, shifts, strict=True)) + np.abs(b_acc).max() + 1
+    return finer if largest * 2**finer < 2**31 and max(shifts) + finer <= 30 else 0
 
 
 def _per_row(

@@ -124,9 +124,9 @@ class OrthogonalRecurrence(nn.Module):
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
         if self.closed_form and isinstance(x, Tensor) and _steps_are_dear(x):
-            return self._run(lambda x, W, U, b, h0, lengths, _: self._in_chunks(x, U, b, h0, lengths), x, h0, lengths)
+            return self._run(self._in_chunks, x, h0, lengths, written_out=False)
         if self._shifts_are_cheap():
-            return self._run(lambda x, W, U, b, h0, lengths, _: self._by_shifts(x, U, b, h0, lengths), x, h0, lengths)
+            return self._run(self._by_shifts, x, h0, lengths, written_out=False)
         return self._run(recurrence, x, h0, lengths)
 
     def read_out(
@@ -162,13 +162,13 @@ class OrthogonalRecurrence(nn.Module):
         return shifts and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
     def _by_shifts(
-        self, x: Tensor, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
+        self, x: Tensor, _W: None, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None, _: str
     ) -> tuple[Tensor, Tensor]:
         assert isinstance(self.map, Structured)
-        return linear.stepped(x, partial(self.map.product, self.W_raw), U, b, h0, lengths)
+        return linear.stepped(x, self.map.product(self.W_raw), U, b, h0, lengths)
 
     def _in_chunks(
-        self, x: Tensor, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
+        self, x: Tensor, _W: None, U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None, _: str
     ) -> tuple[Tensor, Tensor]:
         return linear.all_states(x, self._powers_of_W(), U, b, h0, lengths)
 
@@ -193,6 +193,7 @@ class OrthogonalRecurrence(nn.Module):
         h0: Tensor | None,
         lengths: Tensor | None,
         *V: Tensor,
+        written_out: bool = True,
     ) -> tuple[Tensor, Tensor]:
         if not isinstance(x, Tensor):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
@@ -201,8 +202,11 @@ class OrthogonalRecurrence(nn.Module):
         h0 = self._checked_state(x, h0)
         b = self.b if self.modrelu is None else self.modrelu.b
         with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one
-            W = self.map.operator(self.W_raw) if isinstance(self.map, Structured) else self.W_q()
+            W = self._operator() if written_out else None
             return function(x, W, self.U_q(), b, *V, h0, lengths, self.activation)
+
+    def _operator(self) -> Tensor:
+        return self.map.operator(self.W_raw) if isinstance(self.map, Structured) else self.W_q()
 
     def _checked_input(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         if x.ndim == 2 and not x.is_floating_point():

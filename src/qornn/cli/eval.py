@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qornn.cli.options import DataDir, Device, Json, Set, data_settings
+from qornn.cli.options import DataDir, Device, Json, data_settings
 from qornn.cli.output import print_json, print_table
 from qornn.errors import QornnError, SettingsError
 
@@ -28,7 +28,9 @@ def run(
     activation_bits: Annotated[
         int | None, typer.Option("--activation-bits", help="Bits of the integer network's state; value is then its.")
     ] = None,
-    set: Set = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the task, as in task.test_size=4000; repeatable.")
+    ] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
@@ -81,13 +83,14 @@ def _of_run(
     from qornn.bits import parse_bits
     from qornn.recipe import find_cell
     from qornn.train import load
+    from qornn.train.build import build_task
     from qornn.train.evaluate import evaluate, quantized
     from qornn.train.loop import choose_device
 
     trained = load(folder)
-    recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]) + other)
-    trained = replace(trained, recipe=recipe)
-    task, batch = trained.task(), recipe.train.batch
+    recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]))
+    trained = replace(trained, recipe=recipe)  # integers are calibrated on what it was trained on
+    task, batch = build_task(recipe.override(other)), recipe.train.batch
     model = trained.model.to(choose_device(device))
     used = recipe.model.bits if bits is None else parse_bits(bits)
     if recipe.model.kind != "qornn" and activation_bits is not None:

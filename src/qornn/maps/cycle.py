@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, final
 
 import torch
@@ -33,8 +34,8 @@ class Cycle(Structured):
     def forward(self, W: Tensor) -> Tensor:
         return W[:, None] * torch.eye(len(W), dtype=W.dtype, device=W.device).roll(1, 0)
 
-    def product(self, W: Tensor, h: Tensor) -> Tensor:
-        return W * h.roll(1, 1)
+    def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda h: W * h.roll(1, 1)
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "cycle", {"units": len(W)}
@@ -71,11 +72,11 @@ class Delay(Structured):
         shifted[heads[:, None], ends] = W[heads, None] * sylvester(self.lines, W) / math.sqrt(self.lines)
         return shifted
 
-    def product(self, W: Tensor, h: Tensor) -> Tensor:
+    def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
         edges = self._edges(len(W)).to(W.device)
         heads, ends = edges[:-1], edges[1:] - 1
-        mixed = h[:, ends] @ sylvester(self.lines, W).mT / math.sqrt(self.lines)
-        return h.roll(1, 1).index_copy(1, heads, W[heads] * mixed)
+        mixing = W[heads] * sylvester(self.lines, W) / math.sqrt(self.lines)  # the columns of its transpose
+        return lambda h: h.roll(1, 1).index_copy_(1, heads, h[:, ends] @ mixing)
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "delay", {"units": len(W), "signs": whole(W[self.driven(len(W))])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,10 @@ class Structured(OrthogonalMap):
         """W as the recurrence multiplies by it: written out, or what a faster product needs."""
         return self(W)
 
-    def product(self, W: Tensor, h: Tensor) -> Tensor:
-        """W h of every row of h, by shifting where `shifts` says so.  # (B, n_h)"""
-        return h @ self(W).mT
+    def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
+        """What makes W h of every row of h (B, n_h), by shifting where `shifts` says so."""
+        written_out = self(W)
+        return lambda h: h @ written_out.mT
 
     @abstractmethod
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:

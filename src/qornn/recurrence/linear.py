@@ -98,13 +98,11 @@ def all_states(
 def stepped(
     x: Tensor, product: Callable[[Tensor], Tensor], U: Tensor, b: Tensor | None, h0: Tensor, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The same one step after another, for a W h that is no matrix product."""
-    e, h = _drive(x, U, b, lengths), h0
-    states = []
-    for drive in e.unbind(1):
-        h = product(h) + drive
-        states.append(h)
-    return _ended(torch.stack(states, 1), lengths)
+    """The same one step after another, for a W h that is no matrix product; in place, so without a gradient."""
+    states, h = _drive(x, U, b, lengths), h0
+    for state in states.unbind(1):
+        h = state.add_(product(h))
+    return _ended(states, lengths)
 
 
 def _drive(x: Tensor, U: Tensor, b: Tensor | None, lengths: Tensor | None) -> Tensor:

@@ -184,8 +184,8 @@ def _paper(
     s = max(0, -e)
     state = State(bits=k_a, alpha=2.0**m / alpha_W)
     b_acc = _bias(model) / (inputs.alpha * alpha_U) * 2.0 ** (W.bits + k_a - 2 - m + s)
-    finer = _finer(model, W, row_sums(W, U, inputs, state), (s, e + s), b_acc) if form == "multiplier" else 0
-    s, b_acc = s + finer, b_acc * 2**finer
+    below = _bits_below(model, W, row_sums(W, U, inputs, state), (s, e + s), b_acc) if form == "multiplier" else 0
+    s, b_acc = s + below, b_acc * 2**below
     c = Fraction(alpha_W) / 2 ** (W.bits - 1 + s)
     shifts = {"shift_W": s, "shift_U": e + s}
     if max(shifts.values()) > 30:
@@ -202,11 +202,11 @@ def _paper(
         raise SettingsError(f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, past 32 bits; use fewer bits")
     unit = inputs.alpha * alpha_U * state.step
     exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
-    bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if finer else round_half_away(b_acc)
+    bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if below else round_half_away(b_acc)
     return state, _activation(model, bias), requant, unit, exactness
 
 
-def _finer(
+def _bits_below(
     model: OrthogonalRNN, W: Recurrent, sums: tuple[np.ndarray, np.ndarray], shifts: tuple[int, int], b_acc: np.ndarray
 ) -> int:
     """Bits below the sums of a linear recurrence, for an odd bias; none where there is no room.
@@ -217,9 +217,9 @@ def _finer(
     """
     if model.recurrence.b is None:
         return 0
-    finer = 1 if math.frexp(float(W.alpha))[0] == 0.5 else 3
+    below = 1 if math.frexp(float(W.alpha))[0] == 0.5 else 3
     largest = sum(int(part.max()) << shift for part, shift in zip(sums, shifts, strict=True)) + np.abs(b_acc).max() + 1
-    return finer if largest * 2**finer < 2**31 and max(shifts) + finer <= 30 else 0
+    return below if largest * 2**below < 2**31 and max(shifts) + below <= 30 else 0
 
 
 def _per_row(

@@ -65,18 +65,21 @@ class Delay(Structured):
         return self._edges(n_h)[:-1]
 
     def forward(self, W: Tensor) -> Tensor:
-        edges = self._edges(len(W)).to(W.device)
-        heads, ends = edges[:-1], edges[1:] - 1
+        heads, ends, mixing = self._mixing(W)
         shifted = torch.eye(len(W), dtype=W.dtype, device=W.device).roll(1, 0)  # along a line, h_i ← h_{i−1}
         shifted[heads] = 0
-        shifted[heads[:, None], ends] = W[heads, None] * sylvester(self.lines, W) / math.sqrt(self.lines)
+        shifted[heads[:, None], ends] = mixing
         return shifted
 
     def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
+        heads, ends, mixing = self._mixing(W)
+        return lambda h: h.roll(1, 1).index_copy_(1, heads, h[:, ends] @ mixing.mT)
+
+    def _mixing(self, W: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """First and last unit of every line, and what leads from the last ones to the first.  # (m,) (m,) (m, m)"""
         edges = self._edges(len(W)).to(W.device)
-        heads, ends = edges[:-1], edges[1:] - 1
-        mixing = W[heads] * sylvester(self.lines, W) / math.sqrt(self.lines)  # the columns of its transpose
-        return lambda h: h.roll(1, 1).index_copy_(1, heads, h[:, ends] @ mixing)
+        heads = edges[:-1]
+        return heads, edges[1:] - 1, W[heads, None] * sylvester(self.lines, W) / math.sqrt(self.lines)
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "delay", {"units": len(W), "signs": whole(W[self.driven(len(W))])}

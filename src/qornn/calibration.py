@@ -18,6 +18,7 @@ from qornn.tasks import Batch, Task
 
 PERCENTILES = (99.0, 99.9, 99.99, 99.999)
 BINS = 4096
+COUNTED = 2**24  # values at once: histc counts in their own type, and float32 holds every whole number up to here
 SEQUENCES = 10_000  # of each split, unless more are asked for
 CHECKED = 64  # sequences, spread over the data, on which the finished program is compared with exact arithmetic
 PARTS = 8  # batches that they come from
@@ -134,12 +135,19 @@ def _look(seen: Calibration, part: Batch, states: Tensor, keep: int) -> Calibrat
         counts = np.concatenate([counts.reshape(-1, 2).sum(1), np.zeros(BINS // 2, np.int64)])
     if part.lengths is not None:  # zeros past a sequence's end are no states
         size = size[torch.arange(size.shape[1], device=size.device)[None] < part.lengths[:, None].to(size.device)]
-    found = torch.histc(size, BINS, 0, top).cpu().numpy().astype(np.int64)
     return Calibration(
         sequences=seen.sequences + len(part.x),
         max_h=max(seen.max_h, max_h),
         max_x=max(seen.max_x, float(part.x.abs().max())),
-        counts=counts + found,
+        counts=counts + _count(size, top),
         top=top,
         batches=[*seen.batches, part.rows(0, keep)] if keep and len(seen.batches) < 2 * PARTS else seen.batches,
     )
+
+
+def _count(size: Tensor, top: float) -> np.ndarray:
+    """Values in each of BINS equal bins of 0..top, exactly, with any number of threads.  # (BINS,) int64"""
+    counts = np.zeros(BINS, np.int64)
+    for part in size.flatten().split(COUNTED):
+        counts += torch.histc(part, BINS, 0, top).cpu().numpy().astype(np.int64)
+    return counts

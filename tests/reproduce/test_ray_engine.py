@@ -27,12 +27,16 @@ def test_a_killed_worker_costs_only_time(tiny, tmp_path):
     words = ["reproduce", "performance", "--cells", BOTH, "--variant", "tiny", "--engine", "ray", "--workers", "2"]
     words += ["--fraction", "0.5", *(word for setting in settings for word in ("--set", setting)), "--json"]
     folder = tmp_path / "ray"
+    foreign = tmp_path / "downloads"  # a module in the working folder is nobody's to import
+    foreign.mkdir()
+    (foreign / "safetensors.py").write_text(f"open({str(foreign / 'ran')!r}, 'w')\n")
     driver = subprocess.Popen(
         [sys.executable, "-m", "qornn", *words, "--runs", folder, "--results", folder],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=foreign,
     )
     victim = folder / "copy-bjorck-k8--tiny"
     while not list(victim.glob("checkpoint/step-000000[2-9]*")):
@@ -47,6 +51,7 @@ def test_a_killed_worker_costs_only_time(tiny, tmp_path):
     out, err = driver.communicate(timeout=120)
     assert driver.returncode == 0, err
     assert json.loads(out)["failed"] == {}
+    assert not (foreign / "ran").exists()
     again = int((folder / f".{victim.name}.lock").read_text())
     assert again != killed
     # With the seconds they took: the steps up to the checkpoint were not trained a second time.

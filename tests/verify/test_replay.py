@@ -104,7 +104,7 @@ def test_figures_of_a_device(exported, target):
 
 def test_m55_is_compiled_and_says_that_it_did_not_run(exported, monkeypatch):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
-    monkeypatch.setattr("qornn.verify.qemu.shutil.which", lambda name: None)
+    monkeypatch.setattr("qornn.verify.build.shutil.which", lambda name: None)
     result = verify(exported(), "cortex-m55")
     assert (result.exact, result.steps, result.ran_on) == (None, 0, [])
     assert result.skipped == ["qemu-system-arm is not installed", "cortex-m55 was compiled but not run"]

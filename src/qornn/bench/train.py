@@ -246,7 +246,7 @@ def _agrees(shape: Shape, activation: str) -> bool:
 
 def _peak_memory(shape: str, name: str, activation: str) -> int:
     """Bytes that two training steps need beyond the built network, in a process of their own."""
-    words = [sys.executable, "-m", "qornn.bench.train", shape, name, activation]
+    words = [sys.executable, "-P", "-m", "qornn.bench.train", shape, name, activation]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         raise QornnError(f"measuring the memory of {name} on {shape} failed: {done.stderr.strip()[-500:]}")

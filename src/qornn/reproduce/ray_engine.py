@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from typing import Any
 
 from qornn.errors import SettingsError
@@ -59,5 +59,6 @@ def _started(workers: int) -> Any:
     except ImportError as error:
         raise SettingsError("--engine ray needs Ray: pip install 'qornn[ray]'") from error
     where: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
-    ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+    with chdir(sys.prefix):  # Ray puts the folder it starts in first on its workers' path; those of the jobs are absolute
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     return ray

@@ -35,32 +35,57 @@ class VerifyError(QornnError):
     """Exported C that could not be compiled or run."""
 
 
+def tool(name: str) -> str | None:
+    """The path of a program in the absolute folders of PATH: "", "." and Windows' habit would find it right here."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    names = (name, f"{name}.exe") if sys.platform == "win32" else (name,)
+    paths = (os.path.join(folder, file) for folder in folders for file in names)
+    return next((found for found in map(shutil.which, paths) if found), None)
+
+
 def host_compiler() -> list[str]:
     """$CC, or cc, gcc or clang, or zig."""
-    if os.environ.get("CC"):
-        words = shlex.split(os.environ["CC"])
-        if shutil.which(words[0]) is None:
-            raise VerifyError(f"the compiler named by CC is not there: {os.environ['CC']!r}; correct or unset CC")
-        return words
-    found = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
+    if os.environ.get("CC", "").strip():
+        return _named_by_user(os.environ["CC"])
+    found = next((path for path in map(tool, ("cc", "gcc", "clang")) if path), None)
     if found:
         return [found]
-    if find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc"]
+    if zig := _zig():
+        return [zig, "cc"]
     raise VerifyError("no C compiler found (cc, gcc, clang); install one, or `pip install 'qornn[mcu]'`")
 
 
 def cross_compiler(target: str) -> list[str]:
     """zig as a C compiler."""
-    if not find_spec("ziglang"):
+    zig = _zig()
+    if zig is None:
         raise VerifyError(f"target {target} needs a cross compiler; `pip install 'qornn[mcu]'` brings ziglang")
-    return [sys.executable, "-m", "ziglang", "cc"]
+    return [zig, "cc"]
+
+
+def _named_by_user(CC: str) -> list[str]:
+    try:
+        words = shlex.split(CC)
+    except ValueError as error:
+        raise VerifyError(f"CC cannot be split into words ({error}): {CC!r}; correct or unset CC") from error
+    path = os.path.abspath(words[0]) if os.path.dirname(words[0]) else tool(words[0])
+    if path is None or shutil.which(path) is None:
+        raise VerifyError(f"the compiler named by CC is not there: {CC!r}; correct or unset CC")
+    return [path, *words[1:]]
+
+
+def _zig() -> str | None:
+    """The program inside the installed package; `python -m ziglang` would prefer a ziglang.py in the working folder."""
+    spec = find_spec("ziglang")
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    paths = (os.path.join(folder, "zig.exe" if sys.platform == "win32" else "zig") for folder in folders)
+    return next(filter(os.path.isfile, paths), None)
 
 
 def build_host(export: Export, folder: Path) -> Path:
     """An executable for this machine."""
     program = folder / "replay"
-    _compile([*host_compiler(), *FLAGS, *map(str, export.sources), "-o", str(program)], "the host")
+    _compile([*host_compiler(), *FLAGS, *map(str, export.sources), "-o", str(program)], folder, "the host")
     return program
 
 
@@ -77,7 +102,7 @@ def build(
     (folder / "qornn_board.c").write_text((boards / f"{target.family}.c").read_text())
     sources = [str(folder / "qornn_board.c"), *map(str, export.sources)]
     link = ["-T", str(folder / "link.ld"), "-o", str(image)]
-    _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], name)
+    _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], folder, name)
     return image
 
 
@@ -97,9 +122,9 @@ def check_size(export: Export, name: str, target: Target) -> None:
         )
 
 
-def _compile(command: list[str], name: str) -> None:
+def _compile(command: list[str], folder: Path, name: str) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace")
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, errors="replace")
     except (OSError, subprocess.TimeoutExpired) as error:
         raise VerifyError(f"the compiler for {name} did not run: {error}") from error
     if done.returncode:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from qornn.verify.targets import Target
 
 QEMU: Final = "qemu-system-arm"
 GCC: Final = "arm-none-eabi-gcc"
+SPECS: Final = "nosys.specs"
 
 
 def outputs(
@@ -22,36 +22,40 @@ def outputs(
     """(where, what it said, status) of every run, and what was skipped for want of a tool."""
     if target.qemu is None:
         return [], []
-    if shutil.which(QEMU) is None:
+    qemu, gcc = build.tool(QEMU), build.tool(GCC)
+    if qemu is None:
         return [], [f"{QEMU} is not installed"]
-    if target.qemu not in _said([QEMU, "-machine", "help"])[0]:
+    if target.qemu not in _said([qemu, "-machine", "help"], scratch)[0]:
         return [], [f"{QEMU} has no machine {target.qemu}"]
     images, skipped = {"zig cc": image}, []
-    if shutil.which(GCC) is None:
+    if gcc is None:
         skipped.append(f"{GCC} is not installed")
+    elif not Path(_said([gcc, f"-print-file-name={SPECS}"], scratch)[0].strip()).is_absolute():
+        skipped.append(f"{GCC} is installed without newlib ({SPECS})")
     else:
         folder = scratch / "gcc"
         folder.mkdir()
-        options = (*target.gcc, "-nostartfiles", "--specs=nosys.specs")
-        images[GCC] = build.build(export, folder, name, target, [GCC], options)
+        options = (*target.gcc, "-nostartfiles", f"--specs={SPECS}")
+        images[GCC] = build.build(export, folder, name, target, [gcc], options)
     runs = []
     for compiler, path in images.items():
-        said, status = _run(target.qemu, path)
+        said, status = _run([qemu, "-machine", target.qemu], path)
         runs.append((f"{QEMU} {target.qemu}, {compiler}", said, status))
     return runs, skipped
 
 
-def _run(machine: str, image: Path) -> tuple[str, int]:
+def _run(machine: list[str], image: Path) -> tuple[str, int]:
     semihosting = ["-semihosting-config", "enable=on,target=native"]
     quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
-    return _said([QEMU, "-machine", machine, *quiet, *semihosting, "-kernel", str(image)])
+    return _said([*machine, *quiet, *semihosting, "-kernel", str(image)], image.parent)
 
 
-def _said(command: list[str]) -> tuple[str, int]:
+def _said(command: list[str], folder: Path) -> tuple[str, int]:
     """Both streams: where semihosting writes depends on QEMU's version."""
     try:
         done = subprocess.run(
             command,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -59,5 +63,5 @@ def _said(command: list[str]) -> tuple[str, int]:
             errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifyError(f"{command[0]} did not run: {error}") from error
+        raise VerifyError(f"{Path(command[0]).name} did not run: {error}") from error
     return done.stdout, done.returncode

@@ -59,6 +59,6 @@ def _started(workers: int) -> Any:
     except ImportError as error:
         raise SettingsError("--engine ray needs Ray: pip install 'qornn[ray]'") from error
     where: dict[str, Any] = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
-    with chdir(sys.prefix):  # Ray puts the folder it starts in first on its workers' path; those of the jobs are absolute
+    with chdir(sys.prefix):  # where Ray starts comes first on its workers' path; folders of jobs are absolute
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     return ray

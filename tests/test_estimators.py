@@ -18,7 +18,7 @@ from estimator_waves import labels, small, waves
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import DivergenceError
 from qornn.estimators_input import window_of
-from qornn.estimators_training import held_out
+from qornn.estimators_training import EarlyStopping, held_out
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import verify
 
@@ -103,6 +103,40 @@ def test_a_stream_answers_like_predict_on_every_prefix(digits, classifier, integ
     assert answers[0] == nothing
     stream.reset()
     assert stream.step(series[0]) == answers[0]
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_stream_stays_what_it_was_when_the_estimator_is_fitted_anew(integer):
+    X, f = waves(40)
+    clf = small(max_epochs=3, window=2).fit(X, labels(f))
+    series = X[0].tolist()
+    stream, other = clf.stream(integer=integer), clf.stream(integer=integer)
+    before = [other.step(sample) for sample in series]
+    clf.set_params(window=5).fit(np.concatenate([X, X], 2), np.arange(40) % 3 + 10)  # two channels, three classes
+    assert [stream.step(sample) for sample in series] == before
+    stream.reset()
+    assert [stream.step(sample) for sample in series] == before
+
+
+@pytest.mark.parametrize("fault", ["settings", "training", "interrupt"])
+def test_a_second_fit_that_fails_leaves_the_first(fault, monkeypatch):
+    X, f = waves(40)
+    clf = small(max_epochs=2).fit(X, labels(f))
+    known, before = {**vars(clf)}, clf.predict_proba(X)
+    settings = {"settings": {"validation_fraction": 2}, "training": {"lr": 1e30, "map": "free", "bits": None}}
+    clf.set_params(**settings.get(fault, {}))
+    if fault == "interrupt":
+
+        def stopped(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(EarlyStopping, "_record", stopped)
+    with pytest.raises((ValueError, DivergenceError, KeyboardInterrupt)):
+        clf.fit(np.concatenate([X, X], 2), np.arange(40) % 3)
+    clf.set_params(**{name: known[name] for name in settings.get(fault, {})})
+    assert vars(clf).keys() == known.keys()
+    assert all(vars(clf)[name] is known[name] for name in known)
+    assert (clf.predict_proba(X) == before).all()
 
 
 def test_a_window_is_the_samples_of_one_step():

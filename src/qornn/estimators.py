@@ -12,7 +12,10 @@ array(['slow'], dtype='<U4')
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -45,6 +48,18 @@ from qornn.tasks.base import check_count
 SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
 __all__ = ["QORNNClassifier", "QORNNRegressor", "Stream"]
+
+
+@contextmanager
+def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was: never the classes of one fit with the network of another."""
+    before = {**vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class _QORNN(BaseEstimator):
@@ -87,6 +102,15 @@ class _QORNN(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_network")
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on sequences X with a label or value y for each."""
+        with _all_or_nothing(self):
+            self._learn(X, y)
+        return self
+
+    def _learn(self, X: Any, y: Any) -> None:
+        raise NotImplementedError
 
     def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
         """X as the int16 samples that `to_program()` and the exported C read, a window a step.
@@ -270,8 +294,7 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on sequences X with labels y."""
+    def _learn(self, X: Any, y: Any) -> None:
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences))
         classes, codes = classes_of(y)
@@ -287,7 +310,6 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
                 raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
         self.classes_ = classes
         self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
-        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""
@@ -319,14 +341,12 @@ class QORNNRegressor(RegressorMixin, _QORNN):
     predictions, the program and the exported C answer in the targets' own units.
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on sequences X with values y."""
+    def _learn(self, X: Any, y: Any) -> None:
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences), numeric=True)
         shift, scale = float(y.mean()), float(y.std()) or 1.0
         self._fit(sequences, ((y - shift) / scale).astype(np.float32), classes=None)
         self._network.shift, self._network.scale = shift, scale
-        return self
 
     def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
         """The value of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
@@ -339,11 +359,13 @@ class QORNNRegressor(RegressorMixin, _QORNN):
 class Stream:
     """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory.
 
-    The answer changes with every whole window; before the first it is that of no data at all.
+    The answer changes with every whole window; before the first it is that of no data at all. A stream keeps the
+    network it was made from, also when the estimator is fitted once more.
     """
 
     def __init__(self, estimator: Any, *, integer: bool) -> None:
-        self._estimator, self._network = estimator, estimator._network
+        self._estimator = copy.copy(estimator)  # fit sets attributes anew; what the copy refers to stays
+        self._network = estimator._network
         self._session = estimator.to_program().session() if integer else None
         self._runner = None if integer else Runner(self._network)
         self.reset()

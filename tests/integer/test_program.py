@@ -1,4 +1,6 @@
-from dataclasses import FrozenInstanceError, fields, replace
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import programs, random_input, random_net
+from structured_programs import structured_programs
 
 from qornn.errors import ProgramError
 from qornn.integer.matrix import Dense, Matrix
@@ -182,6 +185,52 @@ def test_every_array_of_a_program_is_closed_to_writing(program):
             assert not isinstance(value, np.ndarray) or not value.flags.writeable
     with pytest.raises(FrozenInstanceError):
         program.W = None
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "old pickle": lambda thing: pickle.loads(pickle.dumps(thing, protocol=2)),
+    "replace": replace,
+    "session": lambda thing: copy.deepcopy(thing.session()).program if isinstance(thing, IntegerProgram) else thing,
+}
+
+
+def arrays_of(part):
+    """Every array below, by its path."""
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if is_dataclass(value):
+            yield from ((f"{field.name}.{path}", array) for path, array in arrays_of(value))
+        elif isinstance(value, np.ndarray):
+            yield field.name, value
+
+
+@pytest.mark.parametrize("way", COPIES)
+@settings(deadline=None, max_examples=10)
+@given(program=st.one_of(programs(), structured_programs()))
+def test_a_copy_is_closed_to_writing_as_well(way, program):
+    program = program.with_provenance(seed=1)
+    for part in (
+        program,
+        *(getattr(program, name) for name in ("W", "U", "input", "activation", "requant", "readout")),
+    ):
+        other = COPIES[way](part)
+        assert type(other) is type(part)
+        assert repr(other) == repr(part)
+        found = dict(arrays_of(other))
+        assert not {path for path, array in found.items() if array.flags.writeable}
+        for path, array in arrays_of(part):
+            assert found[path].dtype == array.dtype
+            np.testing.assert_array_equal(found[path], array)
+
+
+def test_a_pickle_is_checked_like_any_other_program():
+    part = State(bits=4, alpha=1.0)
+    data = pickle.dumps(part, protocol=0)
+    with pytest.raises(ProgramError, match=r"activation_bits must be a whole number in 4..16, got 99"):
+        pickle.loads(data.replace(b"I4\n", b"I99\n"))
 
 
 def test_a_program_says_more_of_where_it_comes_from():

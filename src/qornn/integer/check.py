@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,24 @@ import numpy as np
 from qornn.errors import ProgramError
 
 LARGEST = sys.float_info.max
+
+
+class Checked:
+    """A dataclass that is copied and unpickled by its constructor: checked again, its arrays closed to writing.
+
+    numpy's own copies and pickles are open to writing, whatever they were made from.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return built, (type(self), given)
+
+
+def built(kind: type, given: dict[str, Any]) -> Any:
+    """A part from its fields."""
+    return kind(**given)
 
 
 def integers(name: str, value: Any, dtype: Any, shape: tuple[int | None, ...], low: int, high: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from qornn.integer import check
 EXACT = 2**53  # float64 holds every integer below
 
 
-class Recurrent(ABC):
+class Recurrent(check.Checked, ABC):
     """W of the recurrence: integers h -> Σ W_i h_i, how many bits it has and how many bytes it takes."""
 
     kind: ClassVar[str]
@@ -101,7 +101,7 @@ class Dense(Recurrent):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Matrix:
+class Matrix(check.Checked):
     """U: n_h × n_i integers on their own number of bits; U_q = alpha·integers/2^(k_U−1)."""
 
     integers: np.ndarray  # (n_h, n_i) int8

@@ -21,7 +21,7 @@ INT32: Final = (-(2**31), 2**31 - 1)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(check.Checked):
     """h = alpha·h_i/2^(bits−1); the magnitude of h_i is at most 2^(bits−1) − 1."""
 
     bits: int
@@ -45,7 +45,7 @@ class State:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Codes:
+class Codes(check.Checked):
     """One-hot inputs by their codes: a column of U is read, nothing multiplied (formally α_i = 2, k_i = 2, x_i = 1)."""
 
     size: int
@@ -84,7 +84,7 @@ class Codes:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Samples:
+class Samples(check.Checked):
     """Raw integers in low..high, int16 on the device; x = alpha·x_i/2^(bits−1) with, channel by channel,
 
         x_i = clamp( ((raw − offset)·multiplier + half) >> shift ),  half = 2^(shift−1), or 0 when shift = 0
@@ -176,13 +176,13 @@ class Samples:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReLU:
+class ReLU(check.Checked):
     """max(z, 0)"""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ModReLU:
+class ModReLU(check.Checked):
     """sign(z)·max(|z| + bias, 0), the bias in the units of what is requantized (int64: with per-row multipliers
     it is scaled by 2^shift)."""
 
@@ -194,7 +194,7 @@ class ModReLU:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Identity:
+class Identity(check.Checked):
     """z + bias itself: the linear recurrence, its bias in the units of modReLU's but added before the sign is taken."""
 
     bias: np.ndarray | None = None  # (n_h,) int64
@@ -209,7 +209,7 @@ Activation = ReLU | ModReLU | Identity
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FloatReadout:
+class FloatReadout(check.Checked):
     """y = scale·(V h_i) + b_o in float32: products and sums in the order j = 0…n_h−1, none fused.
 
     With `mix`, of S h_i in place of h_i, S Sylvester's matrix; the 1/√n of the transform is in the scale.
@@ -247,7 +247,7 @@ class FloatReadout:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IntReadout:
+class IntReadout(check.Checked):
     """y_i = V_i h_i + bias, all integers: argmax needs no float; y = scale·y_i."""
 
     V: np.ndarray  # (n_o, n_h) int8

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from qornn.errors import ProgramError, SettingsError
+from qornn.integer.check import Checked
 from qornn.integer.matrix import Matrix, Recurrent, packed_bytes
 from qornn.integer.parts import (
     Activation,
@@ -37,7 +38,7 @@ WIDE = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IntegerProgram:
+class IntegerProgram(Checked):
     """Arrays and plain numbers, validated on construction, closed to writing."""
 
     W: Recurrent

@@ -21,7 +21,7 @@ TABLE_LIMIT: Final = 2**24  # entries: 32 MB, past any device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Paper(ABC):
+class Paper(check.Checked, ABC):
     """acc = 2^shift_W·Σ W_i h_i + 2^shift_U·Σ U_i x_i, in 32 bits; then one magnitude a ≥ 0 becomes a state."""
 
     shift_W: int
@@ -123,7 +123,7 @@ class Table(Paper):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PerRow:
+class PerRow(check.Checked):
     """v = M_W·Σ W_i h_i + M_U·Σ U_i x_i (+ M_I·h_i[j]) in 64 bits, then (a + 2^(shift−1)) >> shift, row by row."""
 
     M_W: np.ndarray  # (n_h,) int32

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from qornn import draws
 from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, Structured, make_map, start
 from qornn.quant import Quantizer, Uniform, make_quantizer
@@ -303,7 +304,8 @@ class OrthogonalRNN(nn.Module):
         if self.mix:
             h = transform(h) / math.sqrt(h.shape[-1])
         if noisy:  # of the size that rounding the state would have: the network learns to live with it
-            h = h + self.noise * h.detach().square().mean().sqrt() * torch.randn_like(h)
+            drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
+            h = h + self.noise * h.detach().square().mean().sqrt() * drawn
         return F.linear(h.relu() if relu else h, self.V_q(), self.b_o), last
 
     def penalty(self) -> Tensor | None:

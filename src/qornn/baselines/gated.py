@@ -22,8 +22,8 @@ class Torch(Baseline):
         super().__init__(n_i, n_h, n_o, **options)
         if self.activation_bits is not None:
             raise SettingsError(f"activation_bits are for fastrnn and fastgrnn, not for {cell}")
-        self.cell = CELLS[cell](n_i, n_h, batch_first=True)
-        for parameter in self.cell.parameters():  # torch's own draw, from our generator
+        self.cell = CELLS[cell](n_i, n_h, batch_first=True, device="meta").to_empty(device="cpu")
+        for parameter in self.cell.parameters():  # torch's own distribution, drawn from our generator
             nn.init.uniform_(parameter, -(n_h**-0.5), n_h**-0.5, generator=generator)
 
     def states(self, x: Tensor) -> Tensor:

@@ -128,7 +128,8 @@ def _interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[s
 
 
 def _sgemm() -> Callable[[], object]:
-    A, B, C = (torch.rand(1024, 1024) for _ in range(3))
+    generator = torch.Generator().manual_seed(0)
+    A, B, C = (torch.rand(1024, 1024, generator=generator) for _ in range(3))
 
     def call() -> object:
         for _ in range(SGEMMS):

@@ -34,17 +34,15 @@ def evaluate(
     processes = processes or Processes()
     device = next(model.parameters()).device
     total = torch.zeros(2, dtype=torch.float64)
-    training = model.training
-    model.eval()
     parts = progress(
         task.batches(split, batch, seed=seed), total=-(-task.size(split) // batch), what="evaluating", quiet=quiet
     )
-    for number, part in enumerate(parts):
-        if number % processes.world == processes.rank:
-            part = part.to(device)
-            y, _ = model(part.x, lengths=part.lengths)
-            total += torch.tensor([task.metric(y, part) * part.weight, part.weight], dtype=torch.float64)
-    model.train(training)
+    with _evaluating(model):
+        for number, part in enumerate(parts):
+            if number % processes.world == processes.rank:
+                part = part.to(device)
+                y, _ = model(part.x, lengths=part.lengths)
+                total += torch.tensor([task.metric(y, part) * part.weight, part.weight], dtype=torch.float64)
     total = processes.sum(total)
     return float(total[0] / total[1]) if total[1] > 0 else float("nan")
 
@@ -55,7 +53,7 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
 
     With several layers, the worst of each.
     """
-    with _largest_states(model) as largest:
+    with _evaluating(model), _largest_states(model) as largest:
         device = next(model.parameters()).device
         few = batch.rows(0, sequences).to(device)
         model(few.x, lengths=few.lengths)
@@ -67,6 +65,17 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
         return {"max_h": max(largest, default=float("nan"))}  # a baseline has no W that should be orthogonal
     worst = {"orthogonality": max, "sigma_min": min, "sigma_max": max, "saturation": max}
     return {key: pick(f[key] for f in found) for key, pick in worst.items()} | {"max_h": max(largest)}
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Inside, no layer draws noise."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from qornn.draws import drawing
 from qornn.errors import CheckpointError, DivergenceError, SettingsError, unknown
 from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Task
@@ -44,7 +45,8 @@ class Trainer:
     """Trains a model on a task, from wherever it was left.
 
     `out=None` keeps nothing on disk. With a folder, a checkpoint holds all that the next step depends on, so a resumed
-    run ends with the same bits as one never interrupted (on the same machine with the same number of threads).
+    run ends with the same bits as one never interrupted (on the same machine with the same number of threads and
+    processes). Layers draw random numbers from (seed, step, process) alone: see qornn/draws.py.
     """
 
     def __init__(
@@ -127,7 +129,8 @@ class Trainer:
         share = batch.rows(*self.rows)
         part = share.to(self.device)
         try:
-            y, h = model(part.x, lengths=part.lengths)
+            with drawing(self.settings.seed, self.step, self.processes.rank):
+                y, h = model(part.x, lengths=part.lengths)
         except SettingsError as error:  # weights that no map accepts any more, or a bad sample
             raise self._stopped(str(error)) from error
         self._last = part, y.detach()

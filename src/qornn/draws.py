@@ -1,0 +1,34 @@
+"""Where layers take random numbers while training: from the run itself, never from torch's global generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+import torch
+
+_streams: ContextVar[tuple[int, dict[torch.device, torch.Generator]] | None] = ContextVar("streams", default=None)
+
+
+@contextmanager
+def drawing(*key: int) -> Iterator[None]:
+    """Inside, what layers draw is a function of the key, as in (seed, step, process): nothing else to save."""
+    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+    token = _streams.set((seed, {}))
+    try:
+        yield
+    finally:
+        _streams.reset(token)
+
+
+def generator(device: torch.device) -> torch.Generator | None:
+    """The `generator=` of every draw in a layer; None, torch's own, outside of a training."""
+    streams = _streams.get()
+    if streams is None:
+        return None
+    seed, made = streams
+    if device not in made:
+        made[device] = torch.Generator(device).manual_seed(seed)
+    return made[device]

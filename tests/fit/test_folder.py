@@ -1,5 +1,7 @@
 """Folders of .npy files."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,71 @@ def test_bad_folders_are_refused_in_words(files, words, tmp_path):
 def test_columns_are_of_tables_only(tmp_path):
     with pytest.raises(SettingsError, match="--label names a column of a CSV file"):
         read(write(tmp_path, {"a/p.npy": np.ones(3)}), label="y")
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "../secret.npy", "sub/../../secret", "linked", "ABSOLUTE", "away/secret"]
+)
+def test_a_table_of_labels_reads_nothing_outside_its_folder(name, tmp_path):
+    folder = write(tmp_path / "data", {"p.npy": np.ones(3), "sub/q.npy": np.ones(3)})
+    write(tmp_path, {"secret.npy": np.zeros(3)})
+    (folder / "linked.npy").symlink_to(tmp_path / "secret.npy")
+    (folder / "away").symlink_to(tmp_path)
+    name = name.replace("ABSOLUTE", str(tmp_path / "secret.npy"))
+    write(folder, {"labels.csv": f"file,label\np,0\n\n{name},1\n"})
+    with pytest.raises(DataError, match=r"in line 4, which lies outside .*data.*; copy it there"):
+        read(folder)
+
+
+def test_a_table_of_labels_may_name_what_lies_below(tmp_path):
+    files = {"sub/p.npy": np.ones(3), "sub/q.npy": np.zeros(4), "labels.csv": "file,label\nsub/q,0\nsub/p.npy,1\n"}
+    write(tmp_path / "data", files)
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    assert [len(part) for part in read(tmp_path / "link").train.for_estimator()] == [4, 3]
+
+
+@pytest.mark.parametrize("layout", [("x.npy", "y.npy"), ("a/p.npy", "b/p.npy"), ("train/a/p.npy", "train/b/p.npy")])
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_links_lead_nowhere_outside_the_folder(layout, linked, tmp_path):
+    array = np.ones((2, 3)) if "x.npy" in layout else np.ones(3)
+    write(tmp_path / "away", {layout[1].rpartition("/")[2]: np.ones(2)})
+    folder = write(tmp_path / "data", {layout[0]: array})
+    inner = folder / layout[1]
+    if linked == "folder" and "/" in layout[1]:
+        inner.parent.symlink_to(tmp_path / "away")
+    else:
+        inner.parent.mkdir(exist_ok=True)
+        inner.symlink_to(tmp_path / "away" / inner.name)
+    with pytest.raises(DataError, match=r"a link to what lies outside .*data; copy it there"):
+        read(folder)
+
+
+def test_an_open_quote_in_the_table_of_labels_is_refused(tmp_path):
+    files = {"p.npy": np.ones(3), "q.npy": np.ones(3), "labels.csv": 'file,label\np,"1\nq,"2\n'}
+    with pytest.raises(DataError, match=r"labels\.csv has a quote in line 2 that"):
+        read(write(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("stray", "known"),
+    [("length_train.npy", "lengths_train"), ("X_test.npy", "x_test"), ("Lengths_Train.npy", "lengths_train")],
+)
+def test_files_that_are_nearly_named_are_refused(stray, known, tmp_path):
+    files = {"x_train.npy": np.ones((3, 4)), "y_train.npy": np.array([1, 2, 1]), stray: np.array([4, 4, 2])}
+    with pytest.raises(DataError, match=f"{stray.removesuffix('.npy')}.* did you mean {known}"):
+        read(write(tmp_path, files))
+
+
+def test_capital_names_are_told_apart_from_sequences(tmp_path):
+    with pytest.raises(DataError, match=r"holds X\.npy; did you mean x\.npy"):
+        read(write(tmp_path, {"X.npy": np.ones((3, 4)), "Y.npy": np.array([1, 2, 1])}))
+
+
+@pytest.mark.parametrize("name", ["d.npz", "d.csv", "d", "d.npy"])
+def test_a_pipe_is_refused_and_not_waited_for(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match="neither a file nor a folder"):
+        read(tmp_path / name)
+    files = write(tmp_path / "more", {"x.npz": "", "q.csv": "1,2,a\n3,4,b\n"})
+    with pytest.raises(DataError, match="neither a file nor a folder"):
+        read(files / "q.csv", test=tmp_path / name)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qornn.errors import DataError, QornnError
-from qornn.fit.named import read_npz
+from qornn.fit.named import NAMES, read_npz
 from qornn.fit.reading import read
 
 
@@ -93,6 +93,36 @@ def test_labels_may_be_text_or_bytes(tmp_path):
 def test_bad_arrays_are_refused_in_words(arrays, words, tmp_path):
     with pytest.raises(DataError, match=words):
         read(npz(tmp_path, **arrays))
+
+
+NEAR = {
+    "length": "lengths", "len": "lengths", "lenghts": "lengths", "Lengths": "lengths", "X": "x", "Y": "y",
+    "length_train": "lengths_train", "lengths_trian": "lengths_train", "train_lengths": "lengths_train",
+    "LENGTHS_TEST": "lengths_test", "len_test": "lengths_test", "lengthstest": "lengths_test",
+    "xtest": "x_test", "X_test": "x_test", "x-test": "x_test", "test_x": "x_test", "y_tests": "y_test",
+    "y.train": "y_train", "x_training": "x_train",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "known"), NEAR.items())
+def test_an_array_that_is_nearly_named_is_refused_with_the_right_name(name, known, tmp_path):
+    arrays = {"x": X, "y": Y} if known in ("lengths", "x", "y") else {"x_train": X, "y_train": Y}
+    with pytest.raises(DataError, match=f"holds {name}; did you mean {known}\\? Rename it, or leave it out"):
+        read(npz(tmp_path, **arrays, **{name: Y}))
+
+
+@pytest.mark.parametrize("name", ["other", "id_train", "ids_train", "t_train", "z", "x_val", "weights", "label"])
+def test_an_array_of_another_name_is_left_out_and_told(name, tmp_path):
+    data = read(npz(tmp_path, x_train=X, y_train=Y, **{name: np.ones(3)}))
+    assert data.notes == (f"{name} is left out; names are {NAMES}",)
+
+
+def test_an_array_that_comes_twice_is_refused(tmp_path):
+    path = npz(tmp_path, x=X, y=Y)
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate"):
+        file.writestr("y.npy", file.read("y.npy"))
+    with pytest.raises(DataError, match="holds y twice"):
+        read(path)
 
 
 def test_other_files_are_refused_in_words(tmp_path):

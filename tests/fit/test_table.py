@@ -20,6 +20,11 @@ def series(data):
     return [part[:, 0].tolist() for part in data.train.for_estimator()]
 
 
+def test_a_name_that_is_too_long_is_no_data(tmp_path):
+    with pytest.raises(DataError, match="there is no data at"):
+        read(tmp_path / ("a" * 300 + ".csv"))
+
+
 def test_wide_with_a_header(tmp_path):
     data = read(table(tmp_path, "t0,t1,label,t2\n0.5,1,a,2\n3,4,b,5.5\n"))
     assert series(data) == [[0.5, 1, 2], [3, 4, 5.5]]
@@ -166,6 +171,34 @@ def test_bad_tables_are_refused_in_words(text, options, words, tmp_path):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "d.csv").write_bytes(b"\xff\xfe1,2\n")
     with pytest.raises(DataError, match="cannot be read as CSV"):
+        read(tmp_path / "d.csv")
+
+
+QUOTES = [
+    # an open quote takes the rows to the next quote, or to the end, into one cell
+    ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n7,8,"y\n9,9,x\n', 3),
+    ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n7,8,y\n', 3),
+    ('1,2,x\n3,"4,y\n5,6,x\n', 2),
+    ('1,2,x\n\n3,4,"y"z\n', 3),
+    ('1,2,"a\nlabel of two lines"\n3,4,b\n', 1),
+    ('1,2,x\n3,4,"' + "y\n" * 100_000, 2),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), QUOTES)
+def test_a_quote_left_open_swallows_no_rows(text, line, tmp_path):
+    with pytest.raises(DataError, match=rf"d\.csv has a quote in line {line} that .*; close it, or leave quotes out"):
+        read(table(tmp_path, text))
+
+
+def test_a_cell_without_end_is_refused(tmp_path):
+    with pytest.raises(DataError, match="a cell that is too long in line 2"):
+        read(table(tmp_path, "1,2,x\n3,4," + "y" * 200_000 + "\n"))
+
+
+def test_text_of_two_bytes_a_letter_is_refused(tmp_path):
+    (tmp_path / "d.csv").write_bytes("1,2,x\n3,4,y\n".encode("utf-16-le"))
+    with pytest.raises(DataError, match=r"a NUL byte in line 1; write it as UTF-8 text"):
         read(tmp_path / "d.csv")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from qornn.errors import DataError
 from qornn.fit.data import Dataset, Labelled, labels_of_text, load_array
-from qornn.fit.named import KNOWN, from_arrays
+from qornn.fit.lines import read_lines
+from qornn.fit.named import KNOWN, from_arrays, near
 from qornn.tasks.arrays import Sequences
 
 LABELS = "labels.csv"
@@ -21,17 +22,20 @@ def read_folder(path: Path) -> Dataset:
     """Whichever of the four layouts is there."""
     files = {file.stem: file for file in _arrays(path)}
     if files.keys() & {"x", "x_train"}:
-        arrays = {name: load_array(file) for name, file in files.items() if name in KNOWN}
+        arrays = {name: _load(file, path) for name, file in files.items() if name in KNOWN}
         return from_arrays(arrays, where=str(path), names=list(files))
     if (path / LABELS).is_file():
         return _by_table(path)
+    meant = next(((name, known) for name in files if (known := near(name))), None)
+    if meant:
+        raise DataError(f"{path} holds {meant[0]}.npy; did you mean {meant[1]}.npy? Layouts are {LAYOUTS}")
     if files:
         raise DataError(f"{path} holds {min(files)}.npy, whose label is unknown; layouts are {LAYOUTS}")
     if _classes(path / "train"):
-        test = _by_folder(path / "test") if _classes(path / "test") else None
-        return Dataset(train=_by_folder(path / "train"), test=test)
+        test = _by_folder(path / "test", path) if _classes(path / "test") else None
+        return Dataset(train=_by_folder(path / "train", path), test=test)
     if _classes(path):
-        return Dataset(train=_by_folder(path))
+        return Dataset(train=_by_folder(path, path))
     raise DataError(f"{path} holds no .npy files; layouts are {LAYOUTS}")
 
 
@@ -46,46 +50,58 @@ def _classes(folder: Path) -> list[Path]:
     return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _arrays(inner))
 
 
-def _by_folder(path: Path) -> Labelled:
+def _inside(file: Path, root: Path) -> bool:
+    """Whether it lies in the folder, links followed: a folder from elsewhere must not reach other files."""
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))
+
+
+def _load(file: Path, root: Path) -> np.ndarray:
+    if not _inside(file, root):
+        raise DataError(f"{file} is a link to what lies outside {root}; copy it there")
+    return load_array(file)
+
+
+def _by_folder(path: Path, root: Path) -> Labelled:
     files = [(file, folder.name) for folder in _classes(path) for file in _arrays(folder)]
     # The name of a folder is a class whatever it looks like: text.
-    return _sequences([file for file, _ in files], np.array([label for _, label in files]))
+    return _sequences([file for file, _ in files], np.array([label for _, label in files]), root)
 
 
 def _by_table(path: Path) -> Dataset:
     """labels.csv: a header `file,label`, then a line a sequence."""
     table = path / LABELS
-    try:
-        with table.open(newline="", encoding="utf-8-sig") as text:
-            lines = [line for line in csv.reader(text) if any(cell.strip() for cell in line)]
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{table} cannot be read: {error}; write it as UTF-8 text, file,label in each line") from error
-    if not lines or [cell.strip().lower() for cell in lines[0]] != ["file", "label"]:
-        raise DataError(f"{table} should begin with the line file,label; got {','.join(lines[0]) if lines else ''!r}")
+    lines = read_lines(table, ",")
+    if not lines or [cell.lower() for cell in lines[0].cells] != ["file", "label"]:
+        raise DataError(
+            f"{table} should begin with the line file,label; got {','.join(lines[0].cells) if lines else ''!r}"
+        )
     files: dict[Path, str] = {}
-    for number, line in enumerate(lines[1:], 2):
-        cells = [cell.strip() for cell in line]
-        if len(cells) != 2 or not all(cells):
-            raise DataError(f"{table} holds {','.join(line)!r} as line {number}; each is file,label")
-        file = path / cells[0] if cells[0].endswith(".npy") else path / f"{cells[0]}.npy"
-        if not file.is_file():
-            raise DataError(f"{table} names {cells[0]} in line {number}, which is not in {path}; correct or drop it")
+    for line in lines[1:]:
+        if len(line.cells) != 2 or not all(line.cells):
+            raise DataError(f"{table} holds {','.join(line.cells)!r} as line {line.number}; each is file,label")
+        name, label = line.cells
+        said = f"{table} names {name} in line {line.number}"
+        file = path / name if name.endswith(".npy") else path / f"{name}.npy"
+        if not _inside(file, path):
+            raise DataError(f"{said}, which lies outside {path}; copy it there, or drop the line")
+        if not os.path.isfile(file):
+            raise DataError(f"{said}, which is not in {path}; correct or drop it")
         if file in files:
-            raise DataError(f"{table} names {cells[0]} in line {number} once more; a sequence has one label: drop one")
-        files[file] = cells[1]
+            raise DataError(f"{said} once more; a sequence has one label: drop one")
+        files[file] = label
     if not files:
         raise DataError(f"{table} names no file; give a line file,label for each sequence")
     labels = tuple(files.values())
-    train = _sequences([*files], labels_of_text(labels))
+    train = _sequences([*files], labels_of_text(labels), path)
     left = sorted({*_arrays(path)} - files.keys())
     note = [f"{len(left)} files have no line in {LABELS} and are left out, {left[0].name} first"] if left else []
     return Dataset(train=train, notes=tuple(note), texts=labels)
 
 
-def _sequences(files: Sequence[Path], labels: np.ndarray) -> Labelled:
+def _sequences(files: Sequence[Path], labels: np.ndarray, root: Path) -> Labelled:
     parts: list[np.ndarray] = []
     for file in files:
-        part = load_array(file)
+        part = _load(file, root)
         part = part[:, None] if part.ndim == 1 else part
         if part.ndim != 2 or not part.size or part.dtype.kind not in "iufb":
             raise DataError(

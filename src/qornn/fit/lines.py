@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -92,21 +93,52 @@ class Table:
 
 def read_table(path: Path, known: Sequence[str]) -> Table:
     """The file's lines; `known` are names that make a first line the header."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            first = next((line for line in file if line.strip()), "")
-            file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter_of(first))
-            lines = [Line(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
-    except (OSError, csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read as CSV: {error}; write it as UTF-8 text") from error
-    lines = [line for line in lines if any(line.cells)]
+    lines = read_lines(path)
     header = lines.pop(0).cells if lines and is_header(lines[0].cells, known) else None
     if not lines:
         raise DataError(f"{path} holds no row of data; give one series a row, or one sample a row in the long format")
     if header is not None:
         _refuse_repeated(header, path)
     return Table(path, header, lines)
+
+
+def read_lines(path: Path, delimiter: str | None = None) -> list[Line]:
+    """The lines that are not empty; the first of them tells the delimiter unless it is given."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = next((line for line in file if line.strip()), "")
+            file.seek(0)
+            found = list(_cells(path, file, delimiter or delimiter_of(first)))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as CSV: {error}; write it as UTF-8 text") from error
+    return [line for line in found if any(line.cells)]
+
+
+def _cells(path: Path, file: TextIO, delimiter: str) -> Iterator[Line]:
+    """Each line's cells. Neither numbers nor labels span lines, so a quote that does was left open by mistake."""
+    reader = csv.reader(_without_nul(path, file), delimiter=delimiter, strict=True)
+    number = 1
+    try:
+        for cells in reader:
+            if reader.line_num > number:
+                raise _open_quote(path, number, f"is closed only in line {reader.line_num}")
+            yield Line(number, [cell.strip() for cell in cells])
+            number += 1
+    except csv.Error as error:
+        if "limit" in str(error) and reader.line_num <= number:
+            raise DataError(f"{path} has a cell that is too long in line {number}: {error}; separate cells") from error
+        raise _open_quote(path, number, "is not closed there") from error
+
+
+def _open_quote(path: Path, number: int, what: str) -> DataError:
+    return DataError(f"{path} has a quote in line {number} that {what}; close it, or leave quotes out")
+
+
+def _without_nul(path: Path, file: TextIO) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        if "\0" in line:
+            raise DataError(f"{path} holds a NUL byte in line {number}; write it as UTF-8 text")
+        yield line
 
 
 def delimiter_of(line: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,9 @@ from qornn.fit.data import UNREADABLE, Dataset, Labelled, as_whole
 from qornn.tasks.arrays import Sequences
 
 NAMES = "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded"
-SUFFIXES = ("", "_train", "_test")
-KNOWN = tuple(f"{kind}{suffix}" for kind in ("x", "y", "lengths") for suffix in SUFFIXES)
+KINDS, SPLITS = ("x", "y", "lengths"), ("train", "test")
+KNOWN = tuple(f"{kind}{suffix}" for kind in KINDS for suffix in ("", *(f"_{split}" for split in SPLITS)))
+ALIKE = 0.7  # of difflib: trian and training are train, length is lengths
 
 
 def read_npz(path: Path) -> Dataset:
@@ -33,6 +36,7 @@ def read_npz(path: Path) -> Dataset:
 
 def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str]) -> Dataset:
     """The parts that the names tell."""
+    stray = _stray(names, where)
     whole, split = {"x", "y"} & arrays.keys(), {"x_train", "y_train"} & arrays.keys()
     if whole and split:
         raise DataError(f"{where} holds both {min(whole)} and {min(split)}; keep x, y or x_train, y_train")
@@ -42,12 +46,52 @@ def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str
     tested = {name for name in ("x_test", "y_test") if name in arrays}
     if len(tested) == 1:
         raise DataError(f"{where} holds {min(tested)} alone; x_test and y_test belong together")
-    stray = [name for name in arrays if name.startswith("lengths") and name.replace("lengths", "x") not in arrays]
-    if stray:
-        raise DataError(f"{where} holds {stray[0]} but no {stray[0].replace('lengths', 'x')}; rename or leave it out")
+    alone = [name for name in arrays if name.startswith("lengths") and name.replace("lengths", "x") not in arrays]
+    if alone:
+        raise DataError(f"{where} holds {alone[0]} but no {alone[0].replace('lengths', 'x')}; rename or leave it out")
     train = _part(arrays, suffix, where)
     test = _part(arrays, "_test", where) if tested else None
-    return Dataset(train=train, test=test)
+    verb = "is" if len(stray) == 1 else "are"
+    note = (f"{', '.join(stray)} {verb} left out; names are {NAMES}",) if stray else ()
+    return Dataset(train=train, test=test, notes=note)
+
+
+def near(name: str) -> str | None:
+    """The known name that this one was meant to be, or None where it is another.
+
+    >>> near("length_train"), near("X"), near("test_x"), near("ids_train")
+    ('lengths_train', 'x', 'x_test', None)
+    """
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower())
+    if plain[:1] in ("", "_"):
+        return None
+    same = next((known for known in KNOWN if known.replace("_", "") == plain.replace("_", "")), None)
+    first, _, last = plain.rpartition("_")
+    if same is not None or not first:
+        return same or _kind(last)
+    for kind, split in ((first, last), (last, first)):  # train_x is x_train
+        found = difflib.get_close_matches(split, SPLITS, 1, ALIKE)
+        if found and _kind(kind):
+            return f"{_kind(kind)}_{found[0]}"
+    return None
+
+
+def _kind(name: str) -> str | None:
+    if len(name) > 2 and KINDS[-1].startswith(name):  # len
+        return KINDS[-1]
+    return next(iter(difflib.get_close_matches(name, KINDS, 1, ALIKE)), None)
+
+
+def _stray(names: Sequence[str], where: str) -> list[str]:
+    """Names of arrays that are not read; one that was meant to be is refused, as is one that comes twice."""
+    twice = next((name for name in names if names.count(name) > 1), None) if len({*names}) < len(names) else None
+    if twice is not None:
+        raise DataError(f"{where} holds {twice} twice; keep one of them")
+    stray = [name for name in names if name not in KNOWN]
+    for name in stray:
+        if (meant := near(name)) is not None:
+            raise DataError(f"{where} holds {name}; did you mean {meant}? Rename it, or leave it out")
+    return stray
 
 
 def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str) -> Labelled:

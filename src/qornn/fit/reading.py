@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,15 +46,20 @@ def read(
 
 
 def _read(path: Path, **columns: str | None) -> Dataset:
-    if not path.exists():
+    if not os.path.exists(path):  # Path.exists raises for a name that is too long
         raise DataError(f"there is no data at {path}; give an .npz or .csv file or a folder of .npy files")
+    if not path.is_file() and not path.is_dir():  # a pipe would be waited for
+        raise DataError(f"{path} is neither a file nor a folder; write the data to a file first")
     if path.suffix.lower() in TABLES and path.is_file():
         return read_csv(path, **columns)
     given = [f"--{name}" for name, value in columns.items() if value is not None]
     if given:
         raise SettingsError(f"{given[0]} names a column of a CSV file, but the data is {path}; leave it out")
     if path.is_dir():
-        return read_folder(path)
+        try:
+            return read_folder(path)
+        except OSError as error:  # a folder that may not be listed
+            raise DataError(f"{path} cannot be read: {error}") from error
     if path.suffix.lower() == ".npz":
         return read_npz(path)
     raise DataError(

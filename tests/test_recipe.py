@@ -112,3 +112,20 @@ def test_find_cell_knows_post_training_quantization():
     ptq = next(c for c in recipe.cells("pmnist") if c.post)
     assert find_cell(ptq.recipe, post_bits=4).paper == 13.3  # tab:ablation
     assert find_cell(ptq.recipe, post_bits=8).paper == 90.2
+
+
+def test_no_steps_at_all_are_refused_but_old_recipes_open():
+    recipe = resolve("copy")
+    assert recipe.train.steps == 0  # in a file: as many as the epochs take
+    assert from_toml(recipe.to_toml()) == recipe
+    for text in ("train.steps=0", "train.steps = -0", "train.steps=0x0"):
+        with pytest.raises(SettingsError, match=r"train.steps must be at least 1, got 0; leave it out"):
+            recipe.override([text])
+
+
+@pytest.mark.parametrize(
+    "text", ["train.lr=1e-3\nlr=5", "train.lr=1e-3\r\nx=1", "model.map=bjorck\nseed", "train.lr=\n1"]
+)
+def test_a_setting_of_two_lines_is_refused(text):
+    with pytest.raises(SettingsError, match="a setting is one line"):
+        resolve("copy", settings=[text])

@@ -40,3 +40,12 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> SettingsError:
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return SettingsError(f"unknown {kind} {name!r}; choose from {', '.join(names)}.{hint}")
+
+
+def shown(value: object, *, length: int = 60) -> str:
+    """A value of a file as an error says it: short, whatever it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists within lists without end
+        return f"a huge {type(value).__name__}"
+    return text if len(text) <= length else f"{text[:length]}…"

@@ -121,6 +121,8 @@ class Recipe:
             table, _, name = key.partition(".")
             if table not in tables or not name:
                 raise SettingsError(f"{text!r}: a setting is task.NAME, model.NAME or train.NAME, as in train.lr=1e-3")
+            if key == "train.steps" and value == 0:  # in a file 0 stands for the epochs
+                raise SettingsError("train.steps must be at least 1, got 0; leave it out to train as the recipe says")
             tables[table][name] = value
         return from_tables(tables)
 
@@ -329,6 +331,8 @@ def _typed(key: str, value: Any, field: Field[Any]) -> Any:
 
 def _parse_assignment(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
+    if "\n" in text or "\r" in text:
+        raise SettingsError(f"{text!r}: a setting is one line; give --set once for each")
     if not equals:
         raise SettingsError(f"{text!r}: a setting is written KEY=VALUE, as in train.lr=1e-3")
     try:

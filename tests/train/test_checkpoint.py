@@ -51,6 +51,18 @@ def test_only_the_newest_two_are_kept(tmp_path):
     assert [p.name for p in checkpoints.files(tmp_path)] == ["step-00000020.safetensors", "step-00000300.safetensors"]
 
 
+def test_checkpoints_are_in_the_order_of_their_steps(tmp_path):
+    for step in (99_999_998, 99_999_999, 100_000_000, 2_000_000_000):
+        checkpoints.save(tmp_path, sample(step))
+        assert checkpoints.load(checkpoints.files(tmp_path)[-1]).step == step
+    assert [checkpoints.number(p) for p in checkpoints.files(tmp_path)] == [100_000_000, 2_000_000_000]
+    (tmp_path / "step-99999999999-copy.safetensors").touch()  # somebody's own
+    newest = checkpoints.files(tmp_path)[-1]
+    newest.write_bytes(newest.read_bytes()[:-5])
+    with pytest.raises(CheckpointError, match=r"step-2000000000\S* is damaged.*go on from step-100000000"):
+        checkpoints.load(newest)
+
+
 def test_nothing_but_the_files_is_left_behind(tmp_path):
     checkpoints.save(tmp_path, sample())
     assert len(list(tmp_path.iterdir())) == 1

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 import torch
@@ -200,6 +201,96 @@ def test_resume_refuses_another_optimizer(tiny, tmp_path):
     recipe.write_text(recipe.read_text().replace('"adam"', '"rmsprop"'))
     with pytest.raises(CheckpointError, match="made with the optimizer adam, the recipe says rmsprop"):
         resume(tmp_path, quiet=True)
+
+
+def cut_short(folder, tiny, *more):
+    """A run killed before its end."""
+    start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2", *more]), folder, quiet=True)
+    (folder / "model.safetensors").unlink()
+    return checkpoints.files(folder / "checkpoint")[-1]
+
+
+EDITS = [
+    ("seed = 0", "seed = 1", "another training: it was made with the seed 0, the recipe says 1"),
+    ("bits = 4", "bits = 8", "another model: it was made with the bits 4, the recipe says 8"),
+    ("steps = 2", "steps = 9", "another training: it was made with the steps 2, the recipe says 9"),
+    ("T0 = 5", "T0 = 6", "another task: it was made with the T0 5, the recipe says 6"),
+    ("test_size = 16\n", "", "another task: it was made with the test_size 16, the recipe says None"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "message"), EDITS)
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_whose_recipe_was_edited_is_refused(finished, before, after, message, tiny, tmp_path):
+    if finished:
+        start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
+    else:
+        cut_short(tmp_path, tiny)
+    recipe = tmp_path / "recipe.toml"
+    assert recipe.read_text().count(f"\n{before}") == 1
+    recipe.write_text(recipe.read_text().replace(f"\n{before}", f"\n{after}"))
+    for function in (resume, load):
+        with pytest.raises(CheckpointError, match=f"belongs to {message}; set .* back in recipe.toml") as caught:
+            function(tmp_path)
+        assert str(tmp_path) in str(caught.value)
+
+
+def test_what_changes_no_weight_may_be_edited(tiny, tmp_path):
+    cut_short(tmp_path, tiny)
+    recipe = tmp_path / "recipe.toml"
+    for name in ("log_every", "eval_every", "checkpoint_every"):
+        recipe.write_text(re.sub(rf"\n{name} = \d+", f"\n{name} = 3", recipe.read_text()))
+    assert resume(tmp_path, quiet=True).finished
+
+
+def test_a_checkpoint_of_before_recipes_were_kept_goes_on(tiny, tmp_path):
+    path = cut_short(tmp_path, tiny)
+    reseal(path, lambda tensors, facts: [facts["extra"].pop(key) for key in ("recipe", "unmoved")])
+    assert resume(tmp_path, quiet=True).finished
+    final = tmp_path / "model.safetensors"
+    reseal(final, lambda tensors, facts: facts.pop("recipe"))
+    assert load(tmp_path).finished
+
+
+def reseal(path, change):
+    """The file with other contents and the digest they ought to have."""
+    tensors, facts = checkpoints.load_tensors(path)
+    change(tensors, facts)
+    checkpoints.save_tensors(path, tensors, facts)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
+def test_missing_moments_are_refused(optimizer, tiny, tmp_path):
+    path = cut_short(tmp_path, tiny, f'train.optimizer="{optimizer}"')
+    whole = path.read_bytes()
+    moments = [key for key in checkpoints.load_tensors(path)[0] if key.startswith("optimizer:")]
+    assert len(moments) == (3 if optimizer == "adam" else 2) * 5  # W, U, b, V, b_o
+    for lost in (moments, moments[:1], [key for key in moments if "recurrence.U_raw/" in key]):
+        path.write_bytes(whole)
+        reseal(path, lambda tensors, facts, lost=lost: [tensors.pop(key) for key in lost])
+        with pytest.raises(CheckpointError, match=r"step-00000002.* lacks the optimizer's .*; delete it"):
+            resume(tmp_path, quiet=True)
+
+
+@pytest.mark.parametrize("kind", ["fastrnn", "lstm"])  # of one there are parameters without dimensions
+def test_a_baseline_resumes_with_all_its_moments(kind, tiny, tmp_path):
+    start(resolve("copy", model=kind, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
+    before = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").unlink()
+    resume(tmp_path, quiet=True)
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+
+
+def test_a_model_with_idle_parameters_resumes(tmp_path):
+    def trainer():
+        model = small_model()
+        model.idle = torch.nn.Parameter(torch.ones(3))  # no gradient, so no moments
+        return Trainer(model, small_task(), TrainSettings(steps=4, batch=8), out=tmp_path, quiet=True)
+
+    trainer().run()
+    again = trainer()
+    again.restore(checkpoints.files(tmp_path / "checkpoint")[-1])
+    assert again.step == 4
 
 
 def test_denormals_are_flushed_only_while_training():

@@ -15,11 +15,17 @@ from safetensors.torch import load as parse
 from safetensors.torch import save as serialise
 from torch import Tensor, nn
 
-from qornn.errors import CheckpointError
+from qornn.errors import CheckpointError, shown
 from qornn.files import write_atomically
 
 SCHEMA = 1
 KEPT = 2  # the newest and the one before it
+MOMENTS: dict[type[torch.optim.Optimizer], tuple[str, ...]] = {
+    torch.optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
+    torch.optim.RMSprop: ("step", "square_avg"),
+}
+# What the weights do not depend on, or once they are begun no longer.
+MAY_CHANGE = {"data_dir", "start", "log_every", "eval_every", "checkpoint_every", "checkpoint_seconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,13 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
 def files(folder: Path) -> list[Path]:
     """The folder's checkpoints, oldest first."""
-    return sorted(folder.glob("step-*.safetensors"))
+    return sorted((p for p in folder.glob("step-*.safetensors") if number(p) >= 0), key=number)
+
+
+def number(path: Path) -> int:
+    """The step in a checkpoint's name; names that are no checkpoint's have −1."""
+    digits = path.name.removeprefix("step-").removesuffix(".safetensors")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else -1
 
 
 def load(path: Path) -> Checkpoint:
@@ -113,16 +125,53 @@ def optimizer_state(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[
     return {f"{named[p]}/{key}": value for p, state in optimizer.state.items() for key, value in state.items()}
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put moments saved by `optimizer_state` back."""
-    parameters = dict(model.named_parameters())
-    for key, value in tensors.items():
+def unmoved(optimizer: torch.optim.Optimizer, model: nn.Module) -> list[str]:
+    """Names of parameters that the optimizer holds but never had a gradient for."""
+    return sorted(name for name, parameter in _held(optimizer, model).items() if parameter not in optimizer.state)
+
+
+def _held(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, nn.Parameter]:
+    moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in moved}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, checkpoint: Checkpoint, path: Path) -> None:
+    """Put moments saved by `optimizer_state` back, all of them."""
+    held, kinds = _held(optimizer, model), MOMENTS.get(type(optimizer), ())
+    moved = held.keys() - set(checkpoint.extra.get("unmoved", ())) if checkpoint.step else ()
+    missing = sorted({f"{name}/{kind}" for name in moved for kind in kinds} - checkpoint.optimizer.keys())
+    if missing:
+        raise CheckpointError(_refused(path, f"lacks the optimizer's {missing[0]}"))
+    for key, value in checkpoint.optimizer.items():
         name, _, kind = key.rpartition("/")
-        if name not in parameters:
-            raise CheckpointError(f"the checkpoint's optimizer knows {name!r}, which this model does not have")
-        parameter = parameters[name]
+        if name not in held or (kinds and kind not in kinds):
+            raise CheckpointError(f"{path} has an optimizer that knows {key!r}, which this model does not have")
+        parameter = held[name]
+        if kinds and value.shape != (torch.Size() if kind == "step" else parameter.shape):
+            raise CheckpointError(_refused(path, f"has the optimizer's {key} in the shape {tuple(value.shape)}"))
         on_device = value.to(parameter.device) if value.shape == parameter.shape else value
         optimizer.state[parameter][kind] = on_device.clone()
+
+
+def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse weights that were made by another recipe than the one beside them; old files do not say."""
+    if made is None:
+        return
+    if not isinstance(made, dict) or not all(isinstance(table, dict) for table in made.values()):
+        raise CheckpointError(_refused(path, "does not say its recipe as tables"))
+    for table in made.keys() & now.keys():
+        before, after = made[table], now[table]
+        for name in sorted(before.keys() | (after.keys() if table == "task" else set())):
+            if name not in MAY_CHANGE and before.get(name) != after.get(name):
+                raise CheckpointError(
+                    f"{path} belongs to another {'training' if table == 'train' else table}: it was made with the "
+                    f"{name} {_word(before.get(name))}, the recipe says {_word(after.get(name))}; "
+                    f"set {table}.{name} back in recipe.toml, or train anew in another folder"
+                )
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) and value.isidentifier() else shown(value)
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
@@ -135,9 +184,13 @@ def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:
 
 
 def _damaged(path: Path, reason: str) -> str:
-    earlier = [p.name for p in files(path.parent) if p < path]
+    return _refused(path, f"is damaged or truncated ({reason})")
+
+
+def _refused(path: Path, what: str) -> str:
+    """What is wrong with the file, and the way on without it."""
     if not path.name.startswith("step-"):
-        way_out = "delete it and `qornn resume` the run to make it again"
-    else:
-        way_out = f"delete it to go on from {earlier[-1]}" if earlier else "delete it to start again from the beginning"
-    return f"{path} is damaged or truncated ({reason}); {way_out}"
+        return f"{path} {what}; delete it and `qornn resume` the run to make it again"
+    earlier = [p.name for p in files(path.parent) if number(p) < number(path)]
+    way_out = f"to go on from {earlier[-1]}" if earlier else "to start again from the beginning"
+    return f"{path} {what}; delete it {way_out}"

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 
 from qornn.draws import drawing
-from qornn.errors import CheckpointError, DivergenceError, SettingsError, unknown
+from qornn.errors import DivergenceError, SettingsError, unknown
 from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Task
 from qornn.train import checkpoint as checkpoints
@@ -71,6 +72,7 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(self.settings.seed + 2**32)  # of the retraction alone
         self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
         self.total = self.settings.steps or total_steps(self.steps_per_epoch, self.settings)
+        self.recipe: dict[str, dict[str, Any]] = {"train": asdict(self.settings)}  # checkpoints belong to it
         self.step = 0
         self.resuming = False  # what the folder holds is this run's own
         self.best = math.inf  # smallest training loss so far
@@ -235,6 +237,8 @@ class Trainer:
             "threads": torch.get_num_threads(),
             "device": str(self.device),
             "optimizer": self.settings.optimizer,
+            "unmoved": checkpoints.unmoved(self.optimizer, self.model),
+            "recipe": self.recipe,
         }
         state = checkpoints.Checkpoint(
             self.step,
@@ -248,11 +252,10 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """Go on from a checkpoint."""
         state = checkpoints.load(path)
-        if state.extra["optimizer"] != self.settings.optimizer:
-            made, asked = state.extra["optimizer"], self.settings.optimizer
-            raise CheckpointError(f"{path} was made with the optimizer {made}, the recipe says {asked}; set it back")
+        checkpoints.check_recipe(path, {"train": {"optimizer": state.extra["optimizer"]}}, self.recipe)
+        checkpoints.check_recipe(path, state.extra.get("recipe"), self.recipe)
         checkpoints.load_into(self.model, state.model, path)
-        checkpoints.load_optimizer(self.optimizer, self.model, state.optimizer)
+        checkpoints.load_optimizer(self.optimizer, self.model, state, path)
         self.generator.set_state(state.rng["retraction"])
         self.step, self.best = state.step, float(state.extra["best"])
         self.seconds, self._log_length = float(state.extra["seconds"]), int(state.extra["log_length"])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError
@@ -90,6 +90,8 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     checkpoints.clean(folder)
     saved = checkpoints.files(folder / "checkpoint")
     facts = checkpoints.load(saved[-1]).extra if saved else {}
+    if saved:  # before a network of the wrong size is made
+        checkpoints.check_recipe(saved[-1], facts.get("recipe"), recipe.portable_tables())
     torch.set_num_threads(facts.get("threads", torch.get_num_threads()))
     trainer = _trainer(recipe, folder, device or facts.get("device", "auto"), quiet)
     trainer.resuming = True
@@ -104,19 +106,25 @@ def load(folder: str | Path) -> Run:
     """A finished run, or an unfinished one as of its newest checkpoint."""
     folder = Path(folder)
     recipe = read_run(folder)
-    model = build_model(recipe, build_task(recipe))
     final = folder / MODEL_FILE
     if final.exists():
         tensors, facts = checkpoints.load_tensors(final)
-        checkpoints.load_into(model, tensors, final)
+        model = _with_weights(recipe, tensors, facts.get("recipe"), final)
         return Run(folder, recipe, model, _read_result(folder) | {"version": facts.get("version")})
     saved = checkpoints.files(folder / "checkpoint")
     if not saved:
         raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
     newest = checkpoints.load(saved[-1])
-    checkpoints.load_into(model, newest.model, saved[-1])
+    model = _with_weights(recipe, newest.model, newest.extra.get("recipe"), saved[-1])
     figures = {"steps": newest.step, "seconds": round(float(newest.extra["seconds"]), 3), "version": __version__}
     return Run(folder, recipe, model, figures, finished=False)
+
+
+def _with_weights(recipe: Recipe, tensors: Mapping[str, Tensor], made: object, path: Path) -> nn.Module:
+    checkpoints.check_recipe(path, made, recipe.portable_tables())
+    model = build_model(recipe, build_task(recipe))
+    checkpoints.load_into(model, tensors, path)
+    return model
 
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:
@@ -154,6 +162,7 @@ def default_folder(recipe: Recipe) -> Path:
 def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
     task = build_task(recipe)
     trainer = Trainer(build_model(recipe, task), task, recipe.train, out=folder, device=device, quiet=quiet)
+    trainer.recipe = recipe.portable_tables()
     say = Display(0, quiet=trainer.quiet).say
     say(f"qornn {__version__}  run {folder}")
     for table, values in recipe.tables().items():
@@ -192,7 +201,9 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
         # The weights come last: their presence says that the run is finished.
         write_atomically(folder / "result.json", to_json(result, indent=1) + "\n")
         checkpoints.save_tensors(
-            folder / MODEL_FILE, trainer.model.state_dict(), {"version": __version__, "steps": trainer.step}
+            folder / MODEL_FILE,
+            trainer.model.state_dict(),
+            {"version": __version__, "steps": trainer.step, "recipe": recipe.portable_tables()},
         )
     return Run(folder, recipe, trainer.model, result)
 

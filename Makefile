@@ -14,7 +14,13 @@ SANITIZED_RUNTIME := build/sanitize/qornn/runtime/libqornn_runtime.so
 # Empty where the compiler, if any, comes without AddressSanitizer: a bare name is its way to say "not found".
 LIBASAN := $(filter /%,$(shell $(CXX) -print-file-name=libasan.so 2>/dev/null))
 
-.PHONY: demo test docs sanitize clean
+# Python is not built with the sanitizer, so its runtime must be loaded first, and the C++ runtime with it, or the
+# sanitizer never finds the real __cxa_throw and torch's first exception aborts. Leaks: Python's own would drown ours.
+UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS=detect_leaks=0 \
+	QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) \
+	LD_PRELOAD="$$(ldd $(SANITIZED) | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')"
+
+.PHONY: demo test docs sanitize attack clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py --out demo
@@ -31,14 +37,14 @@ docs: .venv/ready
 	@echo 'open build/docs/index.html'
 
 # The tests of the native code once more, on a build that stops at the first access out of bounds or undefined operation.
-# Python is not built with the sanitizer, so its runtime must be loaded first, and the C++ runtime with it, or the
-# sanitizer never finds the real __cxa_throw and torch's first exception aborts. Leaks: Python's own would drown ours.
 # capture=sys: the report is written to the real stderr as the process dies.
 sanitize: $(SANITIZED)
-	QORNN_RECURRENCE_LIBRARY=$(abspath $<) QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) ASAN_OPTIONS=detect_leaks=0 \
-	LD_PRELOAD="$$(ldd $< | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')" \
-	$(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py \
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py \
 	tests/recurrence/test_hadamard.py tests/integer/test_engine.py tests/integer/test_engine_structured.py
+
+# Hostile files, random programs and kills for as long as wanted, on the same build: make attack MINUTES=30
+attack: $(SANITIZED)
+	$(UNDER_SANITIZERS) $(BIN)/python tools/attack.py --minutes $(or $(MINUTES),4)
 
 # Through pip, because it brings CMake where there is none and knows the flags.
 $(SANITIZED): .venv/ready

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # strategies.py and others, which the tests here share
+sys.path.append(str(Path(__file__).parents[1] / "attacks"))  # attack_programs.py
 from program_files import bases
 
 from qornn.integer.storage import save

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from attack_programs import load_or_reason, mutate, tamper, tamper_tensors
 from program_files import put, sealed, split
 from strategies import random_input, same
 
@@ -13,42 +14,6 @@ from qornn.errors import ProgramError
 from qornn.integer.parts import FloatReadout
 from qornn.integer.simulate import simulate
 from qornn.integer.storage import HEADER_LIMIT, load
-
-
-def mutate(data, rng):
-    """Flip, overwrite, truncate, insert, delete, swap or repeat."""
-    data, at = bytearray(data), int(rng.integers(len(data)))
-    header = 8 + struct.unpack("<Q", data[:8])[0]
-    if rng.random() < 0.3:
-        at = int(rng.integers(header, len(data)))  # the tensors are small beside the header
-    length = int(rng.integers(1, 9))
-    kind = rng.integers(8)
-    if kind == 0:
-        data[at] ^= 1 << int(rng.integers(8))
-    elif kind == 1:
-        data[at : at + length] = rng.bytes(len(data[at : at + length]))
-    elif kind == 2:
-        del data[at:]
-    elif kind == 3:
-        data[at:at] = rng.bytes(length)
-    elif kind == 4:
-        del data[at : at + length]
-    elif kind == 5:
-        other = int(rng.integers(len(data)))
-        data[at], data[other] = data[other], data[at]
-    elif kind == 6:
-        data[at] = rng.choice(list(b'0123456789-.eE"{}[],: \x00\xff'))
-    else:
-        data[rng.integers(8)] = rng.integers(256)  # the length of the header
-    return bytes(data)
-
-
-def load_or_reason(path):
-    """The program, or what ProgramError says; any other exception is a failure."""
-    try:
-        return load(path)
-    except ProgramError as error:
-        return str(error)
 
 
 def test_a_mutated_file_is_an_error_or_an_equal_program(saved):
@@ -90,82 +55,6 @@ def test_every_truncation_is_an_error(saved):
             load(path)
 
 
-def junk(rng):
-    """What a hostile writer puts in place of a value."""
-    values = [
-        None,
-        True,
-        0,
-        -1,
-        1,
-        2,
-        7,
-        9,
-        2**31,
-        2**63,
-        10**400,
-        -0.5,
-        0.5,
-        1e308,
-        1e-320,
-        "",
-        "dense",
-        "cycle",
-        "last",
-    ]
-    values += [
-        [],
-        [1],
-        [2, 2],
-        [3, 3.0],
-        [10**9, 10**9],
-        [-3, -3],
-        {},
-        {"kind": "dense"},
-        {"kind": "cycle", "units": 3},
-        {"kind": []},
-        [[[]]],
-        "x" * 999,
-    ]
-    return values[rng.integers(len(values))]
-
-
-def tamper(value, rng):
-    """One leaf, or one whole branch, replaced, removed or added."""
-    if not isinstance(value, dict) or not value or rng.random() < 0.1:
-        return junk(rng)
-    value = dict(value)
-    key = sorted(value)[rng.integers(len(value))]
-    if (what := rng.random()) < 0.1:
-        del value[key]
-    elif what < 0.2:
-        value[f"{key}x"] = junk(rng)
-    else:
-        value[key] = tamper(value[key], rng)
-    return value
-
-
-def tamper_tensors(tensors, rng):
-    tensors = dict(tensors)
-    name = sorted(tensors)[rng.integers(len(tensors))]
-    tensor, what = tensors[name], rng.integers(6)
-    if what == 0:
-        del tensors[name]
-    elif what == 1:
-        tensors[f"{name}x"] = tensor
-    elif what == 2:
-        tensors[name] = np.append(tensor, tensor.ravel()[:1])
-    elif what == 3:
-        tensors[name] = tensor.astype(rng.choice(["int8", "uint8", "int16", "int64", "float32", "float64", "bool"]))
-    elif what == 4:
-        tensors[name] = tensor.reshape(-1)[: rng.integers(tensor.size + 1)].copy()
-    else:
-        random = np.frombuffer(rng.bytes(tensor.nbytes), tensor.dtype).reshape(tensor.shape)
-        tensors[name] = np.where(rng.random(tensor.shape) < 0.5, random, tensor)
-    return tensors
-
-
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the casts made here
 def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(saved):
     pairs, folder = saved
     rng, path, accepted = np.random.default_rng(1), folder / "hostile.qornn", 0

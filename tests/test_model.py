@@ -228,11 +228,21 @@ INPUTS = [
     (torch.tensor([[0, 2]]), {}, r"codes must lie in 0\.\.1, got 0\.\.2"),
     (torch.tensor([[0, -1]]), {}, r"codes must lie in 0\.\.1, got -1\.\.0"),
     (torch.full((2, 3, 2), math.nan), {}, r"holds NaN, first at .* \(0, 0, 0\)"),
+    (torch.full((2, 3, 2), -math.inf), {}, r"holds -inf, first at .* \(0, 0, 0\)"),
+    (torch.full((2, 3, 2), 1e39, dtype=torch.float64), {}, r"holds 1e\+39, .* finite in torch.float32"),
     (torch.rand(2, 3, 2), {"h0": torch.zeros(2, 5)}, r"h0 must be \(B, n_h\) = \(2, 4\)"),
     (torch.rand(2, 3, 2), {"lengths": torch.tensor([3, 0])}, r"lengths must lie in 1\.\.3"),
     (torch.rand(2, 3, 2), {"lengths": torch.tensor([3, 4])}, r"lengths must lie in 1\.\.3"),
     (torch.rand(2, 3, 2), {"lengths": torch.tensor([3])}, "2 integers"),
 ]
+
+
+def test_infinity_past_a_sequence_s_end_does_no_harm():
+    x = torch.rand(2, 3, 2)
+    model, lengths = qornn.OrthogonalRNN(2, 4, 3), torch.tensor([3, 2])
+    before = model(x, lengths=lengths)[0]
+    x[1, 2] = math.inf
+    assert torch.equal(model(x, lengths=lengths)[0], before)
 
 
 @pytest.mark.parametrize(("x", "options", "message"), INPUTS)

@@ -293,7 +293,7 @@ class OrthogonalRNN(nn.Module):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
-        _refuse_nan(x, lengths)
+        _refuse_non_finite(x, self.V.dtype, lengths)
         relu, noisy = self.readout_activation == "relu", self.training and self.noise > 0
         if self.readout == "all" and torch.is_grad_enabled() and not noisy:
             return self.recurrence.read_out(self.V_q(), self.b_o, x, h0, lengths=lengths, relu=relu)
@@ -347,17 +347,21 @@ def _refuse_empty(x: Tensor) -> None:
         raise SettingsError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
 
 
-def _refuse_nan(x: Tensor, lengths: Tensor | None) -> None:
-    """A NaN in one sample would silently poison every weight at the next step."""
+def _refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> None:
+    """A NaN or an infinity in one sample would silently poison every weight at the next step."""
     if torch.compiler.is_compiling() or not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim != 3:
         return
-    if not bool(x.isnan().any()):
+    bad = ~(x.abs() <= torch.finfo(dtype).max)  # what is too large for the network's numbers is infinite in them
+    if not bool(bad.any()):
         return
-    nan = x.isnan() if lengths is None else x.isnan() & ~_padding(x, lengths)[..., None]
-    if bool(nan.any()):
-        place = tuple(nan.nonzero()[0].tolist())
+    if lengths is not None:
+        bad &= ~_padding(x, lengths)[..., None]
+    if bool(bad.any()):
+        place = tuple(bad.nonzero()[0].tolist())
+        value = "NaN" if bool(x[place].isnan()) else f"{float(x[place]):g}"
         raise SettingsError(
-            f"x holds NaN, first at (sequence, step, channel) = {place}; fill or drop missing values first"
+            f"x holds {value}, first at (sequence, step, channel) = {place}; fill or drop missing values first, and "
+            f"keep the others finite in {dtype}"
         )
 
 

@@ -1,10 +1,13 @@
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from qornn.model import OrthogonalRNN
 from qornn.quant import Uniform
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.copy import Copy
 from qornn.train.evaluate import diagnostics, evaluate, quantized
@@ -71,3 +74,35 @@ def test_quantizers_are_put_back():
     with quantized(full, 3):
         assert full.recurrence.bits == 3
     assert full.recurrence.bits is None
+
+
+@pytest.mark.parametrize("map_", STRUCTURED)
+def test_a_structured_matrix_has_the_singular_values_of_its_signs(map_):
+    options = {"block": 4} if map_ == "hadamard-block" else {"lines": 4} if map_ == "delay" else {}
+    network = OrthogonalRNN(10, 16, 9, readout="all", map=map_, **options)
+    layer, batch = network.recurrence, next(task().batches("test", 4))
+    for spoilt in (False, True):
+        if spoilt:
+            layer.W_raw.data[0] *= 1.5  # as a damaged file might hold
+        found, W = diagnostics(network, batch), layer.W().detach().double()
+        singular = torch.linalg.svdvals(W).tolist()
+        assert (found["sigma_min"], found["sigma_max"]) == pytest.approx((singular[-1], singular[0]), abs=1e-6)
+        assert found["orthogonality"] == pytest.approx(float((W @ W.mT - torch.eye(16)).norm()), abs=1e-5)
+
+
+NO_MATRIX = """
+import resource, torch
+from qornn.model import OrthogonalRNN
+from qornn.tasks.base import Batch
+from qornn.train.evaluate import diagnostics
+model = OrthogonalRNN(2, 131072, 2, map="hadamard", bits=4)
+print(diagnostics(model, Batch(torch.rand(2, 3, 2), torch.zeros(2)))["sigma_max"])
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**21, "more than 2 GiB"
+"""
+
+
+def test_what_stores_no_matrix_builds_none():
+    """A matrix of 131072² numbers would take 137 GB."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34))\n"
+    done = subprocess.run([sys.executable, "-c", limit + NO_MATRIX], capture_output=True, text=True, check=False)
+    assert done.stdout == "1.0\n", done.stderr

@@ -1,5 +1,7 @@
 import math
+import os
 import re
+import signal
 
 import pytest
 import torch
@@ -10,8 +12,10 @@ from qornn.maps import deviation
 from qornn.model import OrthogonalRNN
 from qornn.recipe import TrainSettings, resolve
 from qornn.tasks import make_task
-from qornn.train import Trainer, load, resume
+from qornn.tasks.copy import Copy
+from qornn.train import Interrupted, Trainer, load, resume
 from qornn.train import checkpoint as checkpoints
+from qornn.train.log import read_metrics
 from qornn.train.run import default_folder, dry_run, start
 
 
@@ -201,6 +205,35 @@ def test_resume_refuses_another_optimizer(tiny, tmp_path):
     recipe.write_text(recipe.read_text().replace('"adam"', '"rmsprop"'))
     with pytest.raises(CheckpointError, match="made with the optimizer adam, the recipe says rmsprop"):
         resume(tmp_path, quiet=True)
+
+
+@pytest.mark.parametrize(("number", "split", "steps"), [(signal.SIGINT, "validation", 3), (signal.SIGTERM, "test", 6)])
+def test_a_polite_kill_stops_an_evaluation_and_resuming_repeats_it(number, split, steps, tiny, tmp_path, monkeypatch):
+    settings = [*tiny, "train.steps=6", "train.eval_every=3", "train.log_every=2"]
+    settings += [f"task.{part}_size=160" for part in ("validation", "test")]
+    recipe = resolve("copy", bits=4, settings=settings)
+    whole = start(recipe, tmp_path / "whole", quiet=True)
+    asked, original = [], Copy.batch
+
+    def batch(self, part, index, size, **options):
+        if part == split:
+            asked.append(index)
+            if len(asked) == 2:
+                os.kill(os.getpid(), number)
+        return original(self, part, index, size, **options)
+
+    monkeypatch.setattr(Copy, "batch", batch)
+    with pytest.raises(Interrupted, match=rf"interrupted at step {steps} of 6, saved; `qornn resume .*cut` goes on"):
+        start(recipe, tmp_path / "cut", quiet=True)
+    assert len(asked) <= 3  # of 20
+    assert not (tmp_path / "cut" / "model.safetensors").exists()
+    monkeypatch.undo()
+    again = resume(tmp_path / "cut", quiet=True)
+    assert (again.folder / "model.safetensors").read_bytes() == (whole.folder / "model.safetensors").read_bytes()
+    lines = [read_metrics(run.folder / "metrics.jsonl") for run in (whole, again)]
+    for line in [*lines[0], *lines[1]]:
+        line.pop("seconds", None)
+    assert lines[0] == lines[1]  # the validation that was stopped is there, once
 
 
 def cut_short(folder, tiny, *more):

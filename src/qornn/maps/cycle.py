@@ -37,6 +37,9 @@ class Cycle(Structured):
     def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
         return lambda h: W * h.roll(1, 1)
 
+    def singular_values(self, W: Tensor) -> Tensor:
+        return W.abs()
+
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "cycle", {"units": len(W)}
 
@@ -80,6 +83,10 @@ class Delay(Structured):
         edges = self._edges(len(W)).to(W.device)
         heads = edges[:-1]
         return heads, edges[1:] - 1, W[heads, None] * sylvester(self.lines, W) / math.sqrt(self.lines)
+
+    def singular_values(self, W: Tensor) -> Tensor:
+        heads = self.driven(len(W)).to(W.device)  # the only units whose signs are used
+        return torch.ones_like(W).index_copy(0, heads, W[heads].abs())
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "delay", {"units": len(W), "signs": whole(W[self.driven(len(W))])}

@@ -31,6 +31,9 @@ class Hadamard(Structured):
     def forward(self, W: Tensor) -> Tensor:
         return self.operator(W)[:, None] * sylvester(len(W), W) / math.sqrt(len(W))
 
+    def singular_values(self, W: Tensor) -> Tensor:
+        return self.operator(W).abs()
+
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "hadamard", {"signs": whole(self.operator(W)), "block": len(W)}
 
@@ -57,6 +60,9 @@ class HadamardBlock(Structured):
         if m < n:
             blocks = blocks[torch.from_numpy(structure.transposition(n, m)).to(W.device)]
         return W[:, None] * blocks
+
+    def singular_values(self, W: Tensor) -> Tensor:
+        return W.abs()
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         return "hadamard", {"signs": whole(W), "block": self.block}

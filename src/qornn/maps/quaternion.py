@@ -42,6 +42,9 @@ class Quaternion(Structured):
             made = mixed.view(n // (4 * apart), apart, 4, n).transpose(1, 2).reshape(n, n)
         return signs(n, SIGNS).to(W)[:, None] * made
 
+    def singular_values(self, W: Tensor) -> Tensor:
+        return torch.ones(4 * W.shape[1])  # whatever it learns
+
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         q = nearest(W.detach()).cpu()
         codes = ((q < 0) * torch.tensor([1, 2, 4, 8])).sum(-1) + 16 * q.abs().argmax(-1)

@@ -46,6 +46,10 @@ class Structured(OrthogonalMap):
         written_out = self(W)
         return lambda h: h @ written_out.mT
 
+    def singular_values(self, W: Tensor) -> Tensor:
+        """Those of the written-out matrix, in any order; here by writing it out.  # (n_h,)"""
+        return torch.linalg.svdvals(self(W).cpu().double())
+
     @abstractmethod
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:
         """The kind of W in an IntegerProgram, and its fields (integer/structured.py)."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
 from qornn.baselines import Baseline
+from qornn.maps import Structured
 from qornn.model import OrthogonalRecurrence, OrthogonalRNN
 from qornn.progress import progress
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train.distributed import Processes
 from qornn.train.optim import recurrences
+
+
+class Stopped(Exception):
+    """Somebody asked to stop in the middle of an evaluation."""
 
 
 @torch.no_grad()
@@ -28,9 +32,10 @@ def evaluate(
     *,
     seed: int = 0,
     processes: Processes | None = None,
+    stop: Callable[[], bool] | None = None,
     quiet: bool = True,
 ) -> float:
-    """The task's metric over one pass of the split."""
+    """The task's metric over one pass of the split; Stopped where some process's `stop` says so in between."""
     processes = processes or Processes()
     device = next(model.parameters()).device
     total = torch.zeros(2, dtype=torch.float64)
@@ -39,6 +44,8 @@ def evaluate(
     )
     with _evaluating(model):
         for number, part in enumerate(parts):
+            if stop is not None and number % processes.world == 0:
+                _agree_to_go_on(processes, stop())
             if number % processes.world == processes.rank:
                 part = part.to(device)
                 y, _ = model(part.x, lengths=part.lengths)
@@ -65,6 +72,12 @@ def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[
         return {"max_h": max(largest, default=float("nan"))}  # a baseline has no W that should be orthogonal
     worst = {"orthogonality": max, "sigma_min": min, "sigma_max": max, "saturation": max}
     return {key: pick(f[key] for f in found) for key, pick in worst.items()} | {"max_h": max(largest)}
+
+
+def _agree_to_go_on(processes: Processes, stop: bool) -> None:
+    """All processes stop at the same batch, or one would wait for the others' sums."""
+    if processes.sum(torch.tensor([float(stop)])) > 0:
+        raise Stopped
 
 
 @contextmanager
@@ -105,27 +118,20 @@ def _baselines(model: nn.Module) -> list[Baseline]:
 
 
 def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
-    if layer.map.learned:
-        return _looked_at(layer)
-    if layer not in _fixed:
-        _fixed[layer] = _looked_at(layer)
-    return _fixed[layer]
-
-
-_fixed: WeakKeyDictionary[nn.Module, dict[str, float]] = WeakKeyDictionary()  # a W that never changes, looked at once
-
-
-def _looked_at(layer: OrthogonalRecurrence) -> dict[str, float]:
-    W = layer.W()
-    W_q = W if layer.q_W is None else layer.q_W(W)
-    W64 = W_q.cpu().double()
-    singular = torch.linalg.svdvals(W64)
-    identity = torch.eye(layer.n_h, dtype=torch.float64)
+    if isinstance(layer.map, Structured):  # its matrix is not stored, and may be too large to write out
+        singular = layer.map.singular_values(layer.W_raw).cpu().double()
+        distance, saturation = (singular.square() - 1).norm(), 0.0
+    else:
+        W = layer.W()
+        W_q = (W if layer.q_W is None else layer.q_W(W)).cpu().double()
+        singular = torch.linalg.svdvals(W_q)
+        distance = (W_q @ W_q.mT - torch.eye(layer.n_h, dtype=torch.float64)).norm()
+        saturation = _clipped_share(W, layer.q_W)
     return {
-        "orthogonality": float((W64 @ W64.mT - identity).norm()),
-        "sigma_min": float(singular[-1]),
-        "sigma_max": float(singular[0]),
-        "saturation": _clipped_share(W, layer.q_W),
+        "orthogonality": float(distance),
+        "sigma_min": float(singular.min()),
+        "sigma_max": float(singular.max()),
+        "saturation": saturation,
     }
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,10 +15,10 @@ from torch import nn
 from qornn.draws import drawing
 from qornn.errors import DivergenceError, SettingsError, unknown
 from qornn.recipe import TrainSettings
-from qornn.tasks.base import Batch, Task
+from qornn.tasks.base import Batch, Split, Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train.distributed import Processes, join
-from qornn.train.evaluate import diagnostics, evaluate
+from qornn.train.evaluate import Stopped, diagnostics, evaluate
 from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
 from qornn.train.optim import (
     learning_rate,
@@ -31,6 +28,7 @@ from qornn.train.optim import (
     step_and_retract,
     total_steps,
 )
+from qornn.train.process import flush_denormals, stop_politely
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
@@ -78,6 +76,8 @@ class Trainer:
         self.best = math.inf  # smallest training loss so far
         self.seconds = 0.0  # of training, over all sittings
         self._log_length = 0
+        self._asked: list[int] = []  # signals to stop
+        self._unseen: dict[str, float] | None = None  # of a step whose evaluation was stopped, for its record
         self._drawn = 0.0  # when the curve was
         self._project(tolerance=1e-6)
 
@@ -89,12 +89,16 @@ class Trainer:
         model = self.processes.wrap(self.model)
         try:
             with (
-                _flush_denormals(),
+                flush_denormals(),
                 Display(self.total, start=self.step, quiet=self.quiet) as display,
-                _stop_politely() as asked,
+                stop_politely() as self._asked,
             ):
-                self._train(model, log, display, began, asked)
-                result = self._final(began)
+                try:
+                    self._train(model, log, display, began)
+                    result = self._final(began)
+                except Stopped:
+                    self.save(log.length)
+                    raise self._interrupted() from None
             log.write({"step": self.step, **{k: v for k, v in result.items() if isinstance(v, int | float)}})
         finally:
             log.close()
@@ -106,13 +110,16 @@ class Trainer:
         if checkpoints.files(self.out / "checkpoint") or read_metrics(self.out / "metrics.jsonl"):
             raise SettingsError(f"{self.out} already holds a run; `qornn resume {self.out}` goes on with it")
 
-    def _train(self, model: nn.Module, log: MetricsLog, display: Display, began: float, asked: list[int]) -> None:
+    def _train(self, model: nn.Module, log: MetricsLog, display: Display, began: float) -> None:
+        if self._unseen is not None:
+            batch = self.task.batch("train", self.step - 1, self.settings.batch, seed=self.settings.seed)
+            self._record(log, display, batch, self._unseen["loss"], self._unseen["norm"])
         batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed, start=self.step)
         saved = time.monotonic()
         for batch in batches:
             if self.step >= self.total:
                 break
-            loss, norm, stop = self._one_step(model, batch, bool(asked))
+            loss, norm, stop = self._one_step(model, batch, bool(self._asked))
             self.step += 1
             self.seconds = time.monotonic() - began
             display.step(self.step, loss)
@@ -123,8 +130,11 @@ class Trainer:
                 self.save(log.length)
                 saved = time.monotonic()
             if stop and self.step < self.total:
-                way_on = f", saved; `qornn resume {self.out}` goes on" if self.out else ""
-                raise Interrupted(f"interrupted at step {self.step} of {self.total}{way_on}")
+                raise self._interrupted()
+
+    def _interrupted(self) -> Interrupted:
+        way_on = f", saved; `qornn resume {self.out}` goes on" if self.out else ""
+        return Interrupted(f"interrupted at step {self.step} of {self.total}{way_on}")
 
     def _one_step(self, model: nn.Module, batch: Batch, asked: bool) -> tuple[float, float, bool]:
         """One update; loss over the global batch, gradient norm, and whether some process was asked to stop."""
@@ -186,12 +196,12 @@ class Trainer:
         record: dict[str, Any] = {}
         if self.step % s.log_every == 0 or self.step in (1, self.total):
             lr = learning_rate(self.step - 1, self.steps_per_epoch, s)
-            part, y = self._last
-            training = self.task.metric(y, part)  # of this batch, before its step; with several processes, of a share
-            record = {"loss": loss, "training": training, "grad_norm": norm, "lr": lr}
+            record = {"loss": loss, "training": self._training(), "grad_norm": norm, "lr": lr}
             record["seconds"] = round(self.seconds, 3)
         if self.step % (s.eval_every or self.steps_per_epoch) == 0 or self.step == self.total:
-            value = evaluate(self.model, self.task, "validation", s.batch, processes=self.processes)
+            self._unseen = {"loss": loss, "norm": norm, "training": record.get("training", math.nan)}
+            value = self._evaluate("validation")
+            self._unseen = None
             found = diagnostics(self.model, batch)
             record |= {"validation": None if math.isnan(value) else value, **found}
             if self.processes.first:
@@ -204,6 +214,23 @@ class Trainer:
                 self._drawn = now
                 draw_curve(self.out, metric=self.task.metric_name, baseline=self.task.naive_baseline)
 
+    def _training(self) -> float:
+        """The metric of this step's batch, before the step; with several processes, of a share."""
+        if self._unseen is not None:
+            return self._unseen["training"]
+        part, y = self._last
+        return self.task.metric(y, part)
+
+    def _evaluate(self, split: Split) -> float:
+        return evaluate(
+            self.model,
+            self.task,
+            split,
+            self.settings.batch,
+            processes=self.processes,
+            stop=lambda: bool(self._asked),
+        )
+
     def _verdict(self, value: float, loss: float, found: dict[str, float]) -> str:
         task = self.task
         verdict = "NC" if math.isnan(value) or not task.converged(value) else "converged"
@@ -212,7 +239,7 @@ class Trainer:
         return f"step {self.step}  loss {loss:.4g}  {score} (naive {task.naive_baseline:.4g}: {verdict})  {facts}"
 
     def _final(self, began: float) -> dict[str, Any]:
-        value = evaluate(self.model, self.task, "test", self.settings.batch, processes=self.processes)
+        value = self._evaluate("test")
         few = next(self.task.batches("test", self.settings.batch))
         return {
             "metric": self.task.metric_name,
@@ -239,6 +266,7 @@ class Trainer:
             "optimizer": self.settings.optimizer,
             "unmoved": checkpoints.unmoved(self.optimizer, self.model),
             "recipe": self.recipe,
+            "unseen": self._unseen,
         }
         state = checkpoints.Checkpoint(
             self.step,
@@ -259,6 +287,7 @@ class Trainer:
         self.generator.set_state(state.rng["retraction"])
         self.step, self.best = state.step, float(state.extra["best"])
         self.seconds, self._log_length = float(state.extra["seconds"]), int(state.extra["log_length"])
+        self._unseen = state.extra.get("unseen")
         self._project(tolerance=1e-3)  # wide: a healthy checkpoint must go on unchanged, bit for bit
 
     def _project(self, tolerance: float = 1e-4) -> None:
@@ -267,7 +296,7 @@ class Trainer:
 
     def probe(self, repeats: int = 2) -> float:
         """Seconds a training step takes, after one to warm up; leaves the weights changed."""
-        with _flush_denormals():
+        with flush_denormals():
             model = self.processes.wrap(self.model)
             batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed)
             self._one_step(model, next(batches), False)
@@ -290,37 +319,3 @@ def choose_device(name: str) -> torch.device:
     if kind == "cuda" and not number:
         number = os.environ.get("LOCAL_RANK", "0")  # one card for each process of torchrun
     return torch.device(f"{kind}:{number}" if number else kind)
-
-
-@contextmanager
-def _flush_denormals() -> Iterator[None]:
-    """Vanishing gradients become denormals, which are many times slower than other numbers; here they become 0."""
-    already = not bool(torch.tensor(1e-38) / 100 > 0)
-    changed = not already and torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        if changed:
-            torch.set_flush_denormal(False)
-
-
-@contextmanager
-def _stop_politely() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM, so that the step in hand is finished and saved; a second Ctrl-C stops at once."""
-    asked: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: signals are somebody else's
-        yield asked
-        return
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from qornn import recipe
 from qornn.errors import QornnError, SettingsError
-from qornn.recipe import ModelSettings, Recipe, TrainSettings, find_cell, from_toml, resolve
+from qornn.recipe import ModelSettings, Recipe, TrainSettings, find_cell, from_toml, resolve, setting
 from qornn.tasks import TASKS
 
 
@@ -88,6 +89,22 @@ def test_unknown_recipe_and_bits():
 def test_toml_round_trip(model, train):
     original = Recipe(task={"name": "copy", "T0": 7}, model=model, train=train)
     assert from_toml(original.to_toml()) == original
+
+
+@pytest.mark.parametrize("text", ["σ 😀", 'a"b\\', "n\nl", "1e-3", "", "null"])
+def test_a_setting_may_be_any_text(text):
+    recipe = resolve("smnist", settings=[setting("task.data_dir", text)])
+    assert recipe.task["data_dir"] == text
+    assert from_toml(recipe.to_toml()).task["data_dir"] == text
+
+
+def test_text_that_is_not_utf8_is_refused_in_words():
+    odd = os.fsdecode(b"caf\xe9")
+    with pytest.raises(SettingsError, match=r"task\.data_dir .*UTF-8.*caf\\udce9"):
+        resolve("smnist", settings=[setting("task.data_dir", odd)])
+    recipe = resolve("smnist")
+    with pytest.raises(SettingsError, match=r"UTF-8.*caf\\udce9"):
+        replace(recipe, train=replace(recipe.train, start=odd)).to_toml()
 
 
 def test_bad_toml_names_the_place():

@@ -19,6 +19,7 @@ from qornn.bits import FULL_PRECISION, parse_bits
 from qornn.errors import CheckpointError, SettingsError, unknown
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
+from qornn.text import readable
 
 
 def _at_least(name: str, value: float, least: float) -> None:
@@ -140,7 +141,10 @@ class Recipe:
     def to_toml(self) -> str:
         """Text that `from_toml` reads back as an equal recipe."""
         return "\n".join(
-            f"[{table}]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items() if value is not None)
+            f"[{table}]\n"
+            + "".join(
+                f"{key} = {_toml(f'{table}.{key}', value)}\n" for key, value in values.items() if value is not None
+            )
             for table, values in _written(self.tables()).items()
         )
 
@@ -219,6 +223,11 @@ def find_cell(recipe: Recipe, *, post_bits: int | None = None) -> Cell | None:
     return next(iter(alike or [c for c in matches if c.table != "hyper"]), None)
 
 
+def setting(key: str, value: Any) -> str:
+    """The assignment that `override` reads back as this value, whatever characters it has."""
+    return f"{key}={_toml(key, value)}"
+
+
 def read_run(folder: Path) -> Recipe:
     """The recipe of a run folder."""
     path = folder / "recipe.toml"
@@ -268,7 +277,7 @@ def _cell(task: str, entry: Mapping[str, Any]) -> Cell:
     recipe = _for_strategy(task, strategy)
     trained = None if facts.get("post") else bits
     recipe = replace(recipe, model=replace(recipe.model, bits=trained, activation_bits=facts.get("activation_bits")))
-    recipe = recipe.override(f"{key}={json.dumps(value)}" for key, value in facts.pop("set", {}).items())
+    recipe = recipe.override(setting(key, value) for key, value in facts.pop("set", {}).items())
     return Cell(recipe=recipe, table=table, strategy=strategy, bits=bits, paper=paper, facts=facts)
 
 
@@ -325,7 +334,7 @@ def _typed(key: str, value: Any, field: Field[Any]) -> Any:
     if kind == "bool" and isinstance(value, bool):
         return value
     if kind == "str" and isinstance(value, str):
-        return value
+        return _utf8(key, value)
     raise SettingsError(f"{key} must be {kind}, got {value!r}")
 
 
@@ -358,8 +367,17 @@ def _written(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _toml(value: Any) -> str:
+def _toml(key: str, value: Any) -> str:
     """One TOML value; JSON's spelling of strings, integers and booleans is TOML's too, but for DEL."""
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, str):
+        _utf8(key, value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _utf8(key: str, text: str) -> str:
+    """The text; the bytes of a file name that is not UTF-8 are refused, since TOML cannot hold them."""
+    if readable(text) != text:
+        raise SettingsError(f"{key} must be UTF-8 text, got {text!r}; rename the file, or link to it by another name")
+    return text

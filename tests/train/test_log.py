@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -56,3 +57,13 @@ def test_the_curve_is_drawn_from_whatever_there_is(tmp_path, records):
     log.close()
     draw_curve(tmp_path, metric="mse", baseline=0.1)
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["a$_$b", "$\\frac$", "x^_{", "n\nl", "語", "x" * 255, os.fsdecode(b"caf\xe9")])
+def test_a_run_may_have_any_name_that_a_folder_can_have(tmp_path, name):
+    folder = tmp_path / name
+    log = MetricsLog(folder)
+    log.write({"step": 1, "loss": 2.0})
+    log.close()
+    draw_curve(folder, metric="mse", baseline=0.1)
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -9,10 +10,10 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
-from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show, size, train, verify
+from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show, size, streams, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
-from qornn.errors import QornnError
+from qornn.errors import QornnError, SettingsError
 
 app = typer.Typer(
     name="qornn",
@@ -56,12 +57,25 @@ def _root(
     pass
 
 
-def main() -> None:
-    """Run the command line; an error of ours is one paragraph on standard error, not a traceback."""
+def _check_working_directory() -> None:
     try:
-        app()
-    except QornnError as error:
-        print(f"error: {error}", file=sys.stderr)
+        os.getcwd()
+    except OSError as error:  # torch's libraries would end the process without a word
+        raise SettingsError("the working directory was deleted; change to another one") from error
+
+
+def main() -> None:
+    """Run the command line; an error of ours or of the system is one paragraph on standard error, not a traceback."""
+    streams.take_any_text()
+    try:
+        _check_working_directory()
+        with streams.flushed():
+            app()
+    except BrokenPipeError:  # as in `qornn list | head -1`
+        sys.exit(1)
+    except (QornnError, OSError) as error:
+        words = streams.in_words(error) if isinstance(error, OSError) else error
+        print(f"error: {words}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +33,8 @@ def data_settings(data_dir: Path | None, task: str) -> list[str]:
     """The data folder as a setting, for the tasks that read files."""
     from dataclasses import fields
 
+    from qornn.recipe import setting
     from qornn.tasks import TASKS
 
     reads = task in TASKS and any(f.name == "data_dir" for f in fields(TASKS[task]))
-    return [f"task.data_dir={json.dumps(str(data_dir.resolve()))}"] if data_dir is not None and reads else []
+    return [setting("task.data_dir", str(data_dir.resolve()))] if data_dir is not None and reads else []

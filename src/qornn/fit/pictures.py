@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from qornn.fit.width import Width
 from qornn.reproduce.pictures import BLUE, FAINT, INK, _png
-from qornn.reproduce.report_pictures import COLOURS, DASHED, _clean, plain
+from qornn.reproduce.report_pictures import COLOURS, DASHED, _clean
+from qornn.text import in_picture
 
 NUMBERED = 16  # classes up to which the squares of a confusion matrix carry their counts
 NAMED = 40  # classes up to which its sides carry names
@@ -75,9 +76,9 @@ def confusion_png(table: Sequence[Sequence[float]], rows: Sequence[Any], columns
             colour = "white" if shares[r, c] > 0.6 else INK
             axes.text(c, r, f"{count:.0f}", ha="center", va="center", color=colour, fontsize=8.5)
     if len(rows) <= NAMED:
-        axes.set_yticks(range(len(rows)), [plain(label, 12) for label in rows])
+        axes.set_yticks(range(len(rows)), [in_picture(label, 12) for label in rows])
         axes.set_xticks(
-            range(len(columns)), [plain(label, 12) for label in columns], rotation=45 if len(rows) > 6 else 0
+            range(len(columns)), [in_picture(label, 12) for label in columns], rotation=45 if len(rows) > 6 else 0
         )
     axes.set(xlabel="answer", ylabel="truth")
     return _png(figure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qornn.errors import SettingsError, unknown
-from qornn.recipe import Cell, ModelSettings, Recipe, cells, names, strategies
+from qornn.recipe import Cell, ModelSettings, Recipe, cells, names, setting, strategies
 from qornn.tasks import TASKS
 
 TRAINED = {
@@ -176,7 +175,7 @@ def make_jobs(
     jobs = []
     for entry in chosen:
         own = (
-            [f"task.data_dir={json.dumps(str(data_dir.resolve()))}"]
+            [setting("task.data_dir", str(data_dir.resolve()))]
             if data_dir is not None and _reads_files(entry.task)
             else []
         )

@@ -8,6 +8,7 @@ from html import escape
 from importlib import resources
 
 from qornn.reproduce.report_document import Document, Grid, Picture, Row, Section
+from qornn.text import readable
 
 
 def to_html(document: Document) -> str:
@@ -15,7 +16,7 @@ def to_html(document: Document) -> str:
     style = (resources.files("qornn") / "reproduce" / "report.css").read_text(encoding="utf-8")
     links = "".join(f'<li><a href="#{_slug(s.name)}">{escape(s.title)}</a></li>\n' for s in document.sections)
     warnings = "".join(f'<p class="warning" role="note">Warning: {escape(text)}</p>\n' for text in document.warnings)
-    return (
+    return readable(
         "<!DOCTYPE html>\n"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

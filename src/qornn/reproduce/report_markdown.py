@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from qornn.reproduce.report_document import Document, Grid, Section
+from qornn.text import readable
 
 _SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]|~"}
 
@@ -15,7 +16,7 @@ def to_markdown(document: Document, stem: str) -> str:
     parts += [f"**Warning:** {_plain(text)}" for text in document.warnings]
     for section in document.sections:
         parts += _section(section, stem)
-    return "\n\n".join(parts) + "\n"
+    return readable("\n\n".join(parts) + "\n")
 
 
 def picture_name(stem: str, name: str) -> str:
@@ -24,8 +25,12 @@ def picture_name(stem: str, name: str) -> str:
 
 def _section(section: Section, stem: str) -> list[str]:
     parts = [f"## {_plain(section.title)}", *map(_plain, section.notes)]
-    parts += [f"![{_plain(p.alt)}]({quote(picture_name(stem, p.name))})" for p in section.pictures]
+    parts += [f"![{_plain(p.alt)}]({_link(picture_name(stem, p.name))})" for p in section.pictures]
     return parts + [part for grid in section.grids for part in (f"**{_plain(grid.caption)}**", _grid(grid))]
+
+
+def _link(file: str) -> str:
+    return quote(file, errors="surrogateescape")  # the bytes of a name that is not UTF-8
 
 
 def _grid(grid: Grid) -> str:

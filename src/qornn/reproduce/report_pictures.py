@@ -235,9 +235,3 @@ def _accuracy_ticks(axes: Axes) -> None:
     axes.yaxis.set_major_locator(FixedLocator([100 - a for a in shown]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda e, _: f"{100 - e:g} %"))
     axes.yaxis.set_minor_locator(NullLocator())
-
-
-def plain(text: Any, length: int = 40) -> str:
-    """A text of a record, safe in a picture: no mathematics, only characters the font has."""
-    kept = "".join(c for c in str(text) if c.isascii() and c.isprintable() and c not in "$\\_")
-    return kept[:length]

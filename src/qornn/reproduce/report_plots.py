@@ -9,10 +9,11 @@ from qornn.integer.size import baseline_size, size
 from qornn.recipe import Cell
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.report_document import Picture, Section
-from qornn.reproduce.report_pictures import Curve, Point, bytes_png, curves_png, plain
+from qornn.reproduce.report_pictures import Curve, Point, bytes_png, curves_png
 from qornn.reproduce.report_records import Record
 from qornn.reproduce.report_tables import TASKS, Place, baseline_of
 from qornn.tasks import make_task
+from qornn.text import in_picture
 
 LOGARITHMIC = ("copy", "adding")  # their loss is their metric, and it falls by decades
 BYTES = {"copy": ("performance", "copy190"), "pmnist": ("performance", "ablation", "pmnist360")}
@@ -73,9 +74,9 @@ def _curve(record: Record, task: str) -> Curve | None:
     bits = record.get("bits")
     bits = bits if isinstance(bits, int) else None
     strategy, variant = str(record.get("strategy")), record.get("variant")
-    name = write.STRATEGIES.get(strategy) or plain(strategy)
+    name = write.STRATEGIES.get(strategy) or in_picture(strategy)
     label = "full precision" if bits is None else f"k = {bits}"
-    shape = f", $n_h$ = {plain(record.get('n_h'))}" + (", $T_0$ = 2000" if _in(record, "copy2000") else "")
+    shape = f", $n_h$ = {in_picture(record.get('n_h'))}" + (", $T_0$ = 2000" if _in(record, "copy2000") else "")
     style = "-" if variant is None else "--"
     if strategy in PANELS:
         title = name + shape
@@ -84,7 +85,7 @@ def _curve(record: Record, task: str) -> Curve | None:
         if strategy == "ptq":  # one run serves every k
             bits, label = None, "before quantizing"
         label = f"{name}{shape}, {label}"
-    label += f", {plain(variant)}" if variant is not None else _hyper(record)
+    label += f", {in_picture(variant)}" if variant is not None else _hyper(record)
     return Curve(title, label, bits, style, write.number(record.get("baseline")), loss, validation)
 
 
@@ -92,7 +93,7 @@ def _hyper(record: Record) -> str:
     """What tells apart the runs of the table of hyperparameters: the rest of their name."""
     if record.get("table") != ["hyper"]:
         return ""
-    return ", " + plain(record["id"]).partition(f"-k{record.get('bits')}-")[2]
+    return ", " + in_picture(record["id"]).partition(f"-k{record.get('bits')}-")[2]
 
 
 def _drawable(points: Iterable[tuple[Any, Any]], log: bool) -> Iterable[tuple[float, float]]:

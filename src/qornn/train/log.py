@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from qornn.errors import WriteError
 from qornn.files import to_json, write_atomically
+from qornn.text import in_picture
 
 
 class MetricsLog:
@@ -36,7 +37,7 @@ class MetricsLog:
         if importlib.util.find_spec("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter
 
-            with contextlib.suppress(OSError):  # a courtesy: a run does not end for want of it
+            with contextlib.suppress(OSError, UnicodeError):  # a courtesy: a run does not end for want of it
                 self._board = SummaryWriter(str(self.path.parent / "tensorboard"))
 
     @property
@@ -141,7 +142,7 @@ def draw_curve(folder: Path, *, metric: str, baseline: float) -> None:
     left, right = figure.subplots(1, 2)
     if losses:
         left.semilogy(*zip(*losses, strict=True), color="tab:blue", linewidth=1)
-    left.set(xlabel="step", ylabel="training loss", title=folder.name)
+    left.set(xlabel="step", ylabel="training loss", title=in_picture(folder.name))
     if scores:
         right.plot(*zip(*scores, strict=True), color="tab:orange", marker="o", markersize=3)
     right.axhline(baseline, color="grey", linestyle="--", linewidth=1, label="naive baseline")

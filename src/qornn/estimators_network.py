@@ -15,10 +15,10 @@ from qornn.calibration import Calibration, calibrate
 from qornn.errors import SettingsError
 from qornn.estimators_input import INT16, is_raw
 from qornn.integer.inputs import make_samples
-from qornn.integer.parts import INPUT_BITS, Samples
+from qornn.integer.parts import INPUT_BITS, RAW_SCALES, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.rounding import round_half_away
-from qornn.lower import lower
+from qornn.lower import FLOAT32, lower
 from qornn.model import OrthogonalRNN
 from qornn.recurrence import recurrence
 from qornn.tasks.arrays import Sequences
@@ -103,6 +103,7 @@ class Network:
         """The network and its normalisation as integers; `facts` are said in the program's provenance."""
         if seen is None:
             raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
+        self._check_targets()
         inputs, raw_scale = self._samples(seen)
         if np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
             warnings.warn(
@@ -127,10 +128,20 @@ class Network:
         normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
         return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)
 
+    def _check_targets(self) -> None:
+        """A device answers in float32."""
+        with torch.no_grad():
+            V, b_o = (float(p.abs().max()) for p in (self.model.V, self.model.b_o))
+        largest = max(V, b_o) * self.scale + abs(self.shift)
+        if largest > FLOAT32:
+            raise SettingsError(
+                f"values near {largest:.3g} are past {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
+                "constant before fit, and multiply the answers by it"
+            )
+
     def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:
-        """Samples as the whole numbers the program reads, saturated to int16.  # (..., C)"""
-        scale = np.asarray(program.provenance["input"]["raw_scale"])
-        return round_half_away((samples / scale).clip(*INT16)).astype(np.int16)
+        """Samples as the whole numbers the program reads, as NAME_quantize in its C, saturated to int16.  # (..., C)"""
+        return program.input.from_floats(samples).clip(*INT16).astype(np.int16)
 
     def _samples(self, seen: Seen) -> tuple[Samples, np.ndarray]:
         """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16."""
@@ -138,6 +149,13 @@ class Network:
         # std never exceeds the samples it is of; it counts where a channel is 0 throughout.
         needed = HEADROOM * np.maximum(seen.samples, std) / INT16[1]
         raw_scale = np.ones(len(mean)) if self.standard.raw else np.exp2(np.ceil(np.log2(needed)))
+        past = np.flatnonzero((raw_scale < RAW_SCALES[0]) | (raw_scale > RAW_SCALES[1]))
+        if len(past):
+            c = int(past[0])
+            raise SettingsError(
+                f"samples of channel {c} reach {seen.samples[c]:.3g}, past what a float32 on a device holds; rescale X "
+                "before fit"
+            )
         coarse = np.flatnonzero((raw_scale > COARSE * std) & (raw_scale != 1))
         if len(coarse):
             c = int(coarse[0])
@@ -155,7 +173,15 @@ class Network:
         columns = {
             name: np.concatenate([getattr(p, name) for p in parts]) for name in ("offset", "multiplier", "shift")
         }
-        samples = Samples(bits=bits, alpha=alpha, low=INT16[0], high=INT16[1], scale=float(raw_scale[0]), **columns)
+        samples = Samples(
+            bits=bits,
+            alpha=alpha,
+            low=INT16[0],
+            high=INT16[1],
+            scale=float(raw_scale[0]),
+            raw_scale=raw_scale,
+            **columns,
+        )
         return samples, raw_scale
 
 

@@ -21,6 +21,7 @@ from qornn.integer.matrix import Matrix, Recurrent
 from qornn.integer.parts import (
     Activation,
     Codes,
+    FloatReadout,
     Identity,
     ModReLU,
     ReLU,
@@ -43,6 +44,7 @@ from qornn.tasks.base import check_count
 SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
 READOUTS = ("float", "int8")
+FLOAT32 = float(np.finfo(np.float32).max)
 NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturate: a finer grid is worth more
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
@@ -107,6 +109,7 @@ def lower(
         readout=make_readout(model, readout, unit),
         steps=model.readout,
     )
+    _check_outputs(program)
     if refit:
         from qornn.refit import refit as train_readout
 
@@ -138,7 +141,7 @@ def score(
 
 def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
     """What a device would be fed for this batch; pixels that a task has rounded past black or white stay in range."""
-    raw = program.input.from_floats(part.x.cpu().numpy())
+    raw = program.input.from_network(part.x.cpu().numpy())
     return raw.clip(program.input.low, program.input.high) if isinstance(program.input, Samples) else raw
 
 
@@ -285,6 +288,21 @@ def _check(program: IntegerProgram, seen: Calibration, model: OrthogonalRNN) -> 
     checked = sum(len(part.x) for part in seen.batches)
     found = {"checked_sequences": checked, "states": states, "saturation": saturated / states}
     return found | ({"differing": wrong} if program.scheme == "per-row" else {})
+
+
+def _check_outputs(program: IntegerProgram) -> None:
+    """Outputs of floats must stay below infinity, whatever the states."""
+    readout = program.readout
+    if not isinstance(readout, FloatReadout):
+        return
+    top = program.state.top * (program.n_h if readout.mix else 1)
+    sums = np.abs(readout.V.astype(np.float64)).sum(1) * top
+    largest = max(sums.max(), (sums * readout.scale + np.abs(readout.b_o)).max())
+    if largest > FLOAT32:
+        raise SettingsError(
+            f"sums of the readout can reach {largest:.3g}, past {FLOAT32:.3g}, the largest float32; divide the targets "
+            "by a constant before training, and multiply the answers by it"
+        )
 
 
 def _exact(

@@ -79,9 +79,9 @@ class Net:
             return Codes(size=n_i)
         top = 2 ** (self.k_i - 1)
         zero = np.zeros(n_i, int)
-        return Samples(
-            bits=self.k_i, alpha=self.alpha_i, low=-top, high=top - 1, offset=zero, multiplier=zero + 1, shift=zero
-        )
+        plain = {"offset": zero, "multiplier": zero + 1, "shift": zero}
+        raw_scale = np.exp2(np.arange(n_i) % 9 - 6) if n_i % 3 == 2 else None  # some read floats
+        return Samples(bits=self.k_i, alpha=self.alpha_i, low=-top, high=top - 1, raw_scale=raw_scale, **plain)
 
     def act(self, bias):
         return {"relu": ReLU(), "identity": Identity(), "modrelu": ModReLU(bias=bias)}[self.activation]

@@ -59,6 +59,39 @@ def test_equality_in_these_tests_sees_every_field():
     assert not same(base, base.with_provenance(a=1))
 
 
+def without_raw_units():
+    base = bases()[3]
+    return replace(base, input=replace(base.input, raw_scale=None, scale=1.0))
+
+
+def test_raw_units_are_of_schema_2_and_all_else_stays_as_it_was(tmp_path):
+    """A reader from before them refuses what it would misread, and reads the rest."""
+    path = tmp_path / "net.qornn"
+    base = without_raw_units()
+    base.save(path)
+    assert split(path.read_bytes())[1]["schema"] == 1
+    program = replace(base, input=replace(base.input, raw_scale=np.full(base.n_i, 0.25)))
+    program.save(path)
+    _, facts, tensors = split(path.read_bytes())
+    assert facts["schema"] == 2
+    path.write_bytes(sealed({**facts, "schema": 1}, tensors))
+    with pytest.raises(ProgramError, match=r"schema 1 holds no input\.raw_scale"):
+        load(path)
+
+
+def test_raw_units_of_schema_1_are_those_its_provenance_says(tmp_path):
+    path, base = tmp_path / "net.qornn", without_raw_units()
+    base.with_provenance(input={"raw_scale": [0.25] * base.n_i}).save(path)
+    again = load(path)
+    assert again.input.raw_scale.tolist() == [0.25] * base.n_i
+    assert again.input.from_floats(np.full((1, base.n_i), 1.1)).tolist() == [[4] * base.n_i]
+    x = random_input(base, 0)
+    assert np.array_equal(simulate(again, x)[1], simulate(base, x)[1])
+    for nonsense in ({"raw_scale": [0.3] * base.n_i}, {"raw_scale": [0.25]}, {"raw_scale": "x"}, [], 3):
+        base.with_provenance(input=nonsense).save(path)
+        assert load(path).input.raw_scale is None
+
+
 @pytest.mark.parametrize("bits", range(2, 9))
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40))
 def test_packing_is_a_stream_of_bits_and_is_undone(bits, seed, count):
@@ -110,8 +143,8 @@ def filled(packed):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("schema", value=2), "was made by a newer qornn, schema 2; this one reads up to 1: upgrade"),
-        (put("schema", value=0), "schema 0, where a number up to 1 should be"),
+        (put("schema", value=3), "was made by a newer qornn, schema 3; this one reads up to 2: upgrade"),
+        (put("schema", value=0), "schema 0, where a number up to 2 should be"),
         (put("schema", value="1"), "schema '1', where a number"),
         (put("schema", value=True), "schema True, where a number"),
         (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),

@@ -47,6 +47,7 @@ def make(
             multiplier=rng.integers(2**20, 2**31, n_i),
             shift=np.full(n_i, 36),
             scale=0.01,
+            raw_scale=None,
         )
         program = replace(program, input=samples)
     return program if integer else replace(program, readout=replace(program.readout, relu=relu))

@@ -1,5 +1,6 @@
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -265,3 +266,19 @@ def test_writing_to_flash_is_a_fault(exported):
 
 def test_every_target_is_one_entry():
     assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_figures_are_those_without_floats(exported, tmp_path, normalised):
+    """Replaying from floats links NAME_quantize; its size is not that of a step and a readout."""
+    pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    program = make(normalised=normalised, integer=True, n_i=5)
+    assert (program.input.raw_scale is None) == normalised
+    bare = replace(program, input=replace(program.input, scale=None, raw_scale=None))
+    found = [
+        measure(export.c(one, tmp_path / str(number), name="net", vector_steps=3), "cortex-m0")
+        for number, one in enumerate((program, bare))
+    ]
+    for figure in ("flash_bytes", "ram_bytes", "stack_bytes"):
+        assert found[0][figure] == found[1][figure]

@@ -94,6 +94,8 @@ def _words(
         "full": min(c_vectors.FULL, c_vectors.SEQUENCES * vectors.steps),
         "seed": c_vectors.SEED,
         "inputs_per_step": vectors.inputs.shape[1],
+        "sampled": len(vectors.samples),
+        "samples_note": _samples_note(len(vectors.samples)),
         "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
         **c_state.words(program, name, layout),
         **_input_words(program, name),
@@ -102,7 +104,7 @@ def _words(
 
 
 def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
-    words = {"quantize_h": "", "quantize_c": ""}
+    words = {"quantize_h": "", "quantize_c": "", "quantize_note": "", "replay_x": "", "replay_floats": ""}
     if isinstance(program.input, Codes):
         comment = f"/* One step; a code outside 0..{program.n_i - 1} changes nothing and returns 1, otherwise 0. */"
         return words | {
@@ -112,17 +114,36 @@ def _input_words(program: IntegerProgram, name: str) -> dict[str, str]:
             "step_comment": comment,
         }
     low, high = program.input.low, program.input.high
-    if program.input.scale is not None:
-        offset = "" if program.input.plain else f" + {name}_x_offset[c]"
-        gain = array(f"{name}_gain", program.input.gain())
-        facts = {"name": name, "gain": gain, "offset": offset, "low": low, "high": high}
-        words |= {"quantize_h": c_folder.fill("quantize.h", facts), "quantize_c": c_folder.fill("quantize.c", facts)}
+    if program.input.takes_floats:
+        words |= _quantize_words(program.input, name)
     return words | {
         "parameter": "const int16_t *x",
         "argument": "x",
         "example_argument": "x",
         "step_comment": f"/* One step of {name}_N_I raw samples, clamped to {low}..{high}; returns 0. */",
     }
+
+
+def _quantize_words(samples: Samples, name: str) -> dict[str, str]:
+    """From floats: a shift of the mantissa where raw units are powers of two, else in double."""
+    offset = "" if samples.plain else f" + {name}_x_offset[c]"
+    facts = {"name": name, "offset": offset, "low": samples.low, "high": samples.high}
+    if samples.raw_scale is None:
+        kind, facts["gain"] = "quantize_gain", array(f"{name}_gain", samples.gain())
+    else:
+        exponents = (np.frexp(samples.raw_scale)[1] - 1).astype(np.int8)
+        kind, facts["exponents"] = "quantize_shift", array(f"{name}_raw_exponent", exponents)
+    parts = {"quantize_h": f"{kind}.h", "quantize_c": f"{kind}.c", "replay_floats": "replay_floats.c"}
+    found = {word: c_folder.fill(template, facts) for word, template in parts.items()}
+    return found | {
+        "quantize_note": f"`{name}_quantize(samples, x)` makes them of {samples.n_i} floats in the units of\n"
+        "the training data, as a sensor gives them.\n\n",
+        "replay_x": f"\n#ifndef {name}_NO_QUANTIZE\n    int16_t made[{name}_N_I];\n#endif",
+    }
+
+
+def _samples_note(steps: int) -> str:
+    return f"   The first {steps} inputs are here as floats too, from which the replay makes them.\n" if steps else ""
 
 
 def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
@@ -243,6 +264,7 @@ def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
         "output_hashes": c_vectors.hashes(vectors.outputs),
         "states": vectors.states[: min(c_vectors.FULL, c_vectors.SEQUENCES * vectors.steps)],
         "last_outputs": vectors.outputs[ends],
+        **({"samples": vectors.samples} if len(vectors.samples) else {}),
     }
 
 

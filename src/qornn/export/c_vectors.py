@@ -19,6 +19,9 @@ SEQUENCES: Final = 2
 PROBES: Final = 32
 FULL: Final = 4  # steps whose whole state is stored, so that a device can name the unit that differs
 SEED: Final = 2024
+SAMPLED_STEPS: Final = 32  # at most so many steps begin from floats, and
+SAMPLED: Final = 512  # about so many numbers: four bytes each
+LARGEST: Final = float(np.finfo(np.float32).max)
 FNV_START: Final = 0x811C9DC5
 FNV_PRIME: Final = 0x01000193
 
@@ -31,19 +34,25 @@ class Vectors:
     inputs: np.ndarray  # (steps, n_i) int16, or (steps, 1) codes
     states: np.ndarray  # (steps, n_h) int16
     outputs: np.ndarray  # (steps, n_o) float32 or int32
+    samples: np.ndarray  # (first steps, n_i) float32 that the first inputs were made of; none where no floats are taken
 
 
 def vectors(program: IntegerProgram, steps: int) -> Vectors:
     """Inputs of that many steps a sequence, extremes common among them, with the law's states and outputs."""
     rng = np.random.default_rng(SEED)
     inputs = _inputs(program, rng, (SEQUENCES * steps + PROBES))
+    samples = _samples(program, rng, steps)
+    if len(samples):
+        raw = program.input.from_floats(samples)
+        inputs[: len(samples)] = raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
     ordinary = inputs[: SEQUENCES * steps].reshape(SEQUENCES, steps, -1)
     raw = _accepted(program, ordinary)
     states = simulate(program, raw)[0].reshape(-1, program.n_h)
     drive = input_sums(program, _accepted(program, inputs[None, SEQUENCES * steps :]))[0]
     probed = step(program, probe_states(program), drive).astype(np.int16)
     states = np.concatenate([states, probed])
-    return Vectors(steps=steps, inputs=inputs, states=states, outputs=program.readout.outputs(states))
+    outputs = program.readout.outputs(states)
+    return Vectors(steps=steps, inputs=inputs, states=states, outputs=outputs, samples=samples)
 
 
 def probe_states(program: IntegerProgram) -> np.ndarray:
@@ -86,6 +95,23 @@ def _inputs(program: IntegerProgram, rng: np.random.Generator, rows: int) -> np.
     free = rng.integers(low, high + 1, (rows, program.n_i))
     ends = rng.choice([low, high, *INT16], free.shape)  # past the declared range, a step clamps
     return np.where(rng.random(free.shape) < 0.2, ends, free).astype(np.int16)
+
+
+def _samples(program: IntegerProgram, rng: np.random.Generator, steps: int) -> np.ndarray:
+    """Floats on, near and halfway between raw samples, and far outside their range."""
+    part = program.input
+    if isinstance(part, Codes) or not part.takes_floats:
+        return np.zeros((0, program.n_i), np.float32)
+    rows = max(1, min(steps, SAMPLED_STEPS, SAMPLED // part.n_i))
+    shape = rows, part.n_i
+    raw = rng.integers(part.low - 2, part.high + 3, shape) + rng.choice([0, 0.5, -0.5, 0.4999], shape)
+    gain = part.gain()
+    if part.raw_scale is None:
+        x = np.divide(raw - part.offset, gain, out=np.zeros_like(raw), where=gain > 0)
+    else:
+        x = raw * part.raw_scale
+    far = rng.choice([-LARGEST, LARGEST, -0.0], x.shape)
+    return np.where(rng.random(x.shape) < 0.1, far, x.clip(-LARGEST, LARGEST)).astype(np.float32)
 
 
 def _accepted(program: IntegerProgram, inputs: np.ndarray) -> np.ndarray:

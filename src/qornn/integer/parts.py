@@ -17,6 +17,7 @@ from qornn.structure import check_power, transform
 ACTIVATION_BITS: Final = range(4, 17)
 INT16: Final = (-(2**15), 2**15 - 1)
 INT32: Final = (-(2**31), 2**31 - 1)
+RAW_SCALES: Final = (2.0**-120, 2.0**112)  # no float32 that is not normal reaches half of one, none overflows
 
 
 @final
@@ -81,6 +82,8 @@ class Codes(check.Checked):
         """Codes are their own raw form."""
         return np.asarray(x)
 
+    from_network = from_floats
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,7 +92,9 @@ class Samples(check.Checked):
 
         x_i = clamp( ((raw − offset)·multiplier + half) >> shift ),  half = 2^(shift−1), or 0 when shift = 0
 
-    which carries the normalisation of the data. Where samples come as floats, raw = round(x/scale).
+    which carries the normalisation of the data. Samples that come as floats, in the units of the training data, are
+    rounded to float32; with `raw_scale`, raw = round(sample/raw_scale). Without it the network saw them as they are:
+    raw = round(x·gain + offset), where there is a `scale`.
     """
 
     bits: int
@@ -100,6 +105,7 @@ class Samples(check.Checked):
     multiplier: np.ndarray  # (n_i,) int32, not negative
     shift: np.ndarray  # (n_i,) uint8
     scale: float | None = None
+    raw_scale: np.ndarray | None = None  # (n_i,) float32, powers of two: division by them is exact everywhere
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check.number("input_bits", self.bits, INPUT_BITS[0], INPUT_BITS[-1]))
@@ -114,6 +120,12 @@ class Samples(check.Checked):
             object.__setattr__(self, name, array)
         if self.scale is not None:
             object.__setattr__(self, "scale", check.positive("input scale", self.scale))
+        if self.raw_scale is not None:
+            raw_scale = check.floats("input raw_scale", self.raw_scale, np.float64, offset.shape)
+            powers = np.frexp(raw_scale)[0] == 0.5
+            if not (powers & (raw_scale >= RAW_SCALES[0]) & (raw_scale <= RAW_SCALES[1])).all():
+                raise check.ProgramError(f"input raw_scale must be powers of two in 2^-120..2^112, got {raw_scale}")
+            object.__setattr__(self, "raw_scale", check.frozen(raw_scale.astype(np.float32)))
 
     @property
     def n_i(self) -> int:
@@ -161,17 +173,26 @@ class Samples(check.Checked):
         units = np.ldexp(1.0, self.shift.astype(int)) / (self.alpha / 2 ** (self.bits - 1))
         return np.divide(units, self.multiplier, out=np.zeros(self.n_i), where=self.multiplier > 0)
 
+    @property
+    def takes_floats(self) -> bool:
+        """Whether `from_floats`, and NAME_quantize in C, exist."""
+        return self.raw_scale is not None or self.scale is not None
+
     def from_floats(self, x: np.ndarray) -> np.ndarray:
-        """Raw samples of what the network was trained on, round(x·gain + offset), not yet held to low..high."""
-        x = np.asarray(x)
+        """Raw samples of floats in the units of the training data, as NAME_quantize, not yet held to low..high."""
+        if self.raw_scale is None:
+            return self.from_network(x)
+        x = _float32(x)
+        with np.errstate(over="ignore"):
+            return _rounded(x.astype(np.float64) / self.raw_scale)
+
+    def from_network(self, x: np.ndarray) -> np.ndarray:
+        """Raw samples of the x that the network itself sees, standardised where `raw_scale` says what came before."""
         if self.scale is None:
             raise SettingsError("this program has no scale for floats; feed it raw integers")
-        if not np.isfinite(x).all():
-            raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
-        with np.errstate(over="ignore"):  # infinity is clipped too
-            raw = x.astype(np.float64) * self.gain() + self.offset
-        # Clipped before the cast: 1e300 has no int64.
-        return round_half_away(raw.clip(-(2.0**31), 2.0**31))
+        x = _float32(x)
+        with np.errstate(over="ignore", invalid="ignore"):  # gain 0 times infinity: NaN, the lowest in C too
+            return _rounded(x.astype(np.float64) * self.gain() + self.offset)
 
 
 @final
@@ -279,6 +300,20 @@ class IntReadout(check.Checked):
 
 
 Readout = FloatReadout | IntReadout
+
+
+def _float32(x: np.ndarray) -> np.ndarray:
+    """As a device has them; past the largest float32 they are infinite, and saturate."""
+    x = np.asarray(x)
+    if not np.isfinite(x).all():
+        raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
+    with np.errstate(over="ignore"):
+        return x.astype(np.float32)
+
+
+def _rounded(raw: np.ndarray) -> np.ndarray:
+    """Clipped before the cast: 1e300 has no int64."""
+    return round_half_away(np.nan_to_num(raw, nan=-(2.0**31)).clip(-(2.0**31), 2.0**31))
 
 
 def _check_readout(readout: FloatReadout | IntReadout, checked: object) -> None:

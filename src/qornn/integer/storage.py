@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,8 @@ from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
 from qornn.integer.structured import STRUCTURED, Delay, Hadamard, Quaternion
 
 FORMAT: Final = "qornn-program"
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+NEWER: Final = ("input.raw_scale",)  # tensors of schema 2; a program without them is written as schema 1
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30
 
@@ -45,7 +46,7 @@ ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) t
     Delay: {"signs": np.int8},
     Quaternion: {"signs": np.int8, "codes": np.uint8},
     Matrix: {"integers": np.int8, "alpha": np.float64},
-    Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8},
+    Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8, "raw_scale": np.float32},
     ModReLU: {"bias": np.int64},
     Identity: {"bias": np.int64},
     Thresholds: {"values": np.int32},
@@ -64,7 +65,8 @@ def save(program: IntegerProgram, path: str | Path) -> None:
         provenance = json.loads(to_json(program.provenance))
     except (TypeError, ValueError, RecursionError) as error:
         raise ProgramError(f"provenance must be plain JSON to be saved: {error}") from error
-    facts = {"format": FORMAT, "schema": SCHEMA, "steps": program.steps, "parts": parts, "provenance": provenance}
+    schema = SCHEMA if any(key in tensors for key in NEWER) else 1
+    facts = {"format": FORMAT, "schema": schema, "steps": program.steps, "parts": parts, "provenance": provenance}
     header = {**facts, "sha256": _digest(tensors, facts)}
     # One metadata key: the order of several is not defined, and equal programs must give equal files.
     data = serialise(tensors, metadata={"qornn": json.dumps(header, sort_keys=True)})
@@ -122,10 +124,26 @@ def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Int
     if not isinstance(parts, dict) or parts.keys() != KINDS.keys():
         raise ProgramError(f"its parts should be {', '.join(KINDS)}, not {brief(parts)}")
     left = dict(tensors)
+    if facts["schema"] == 1 and (newer := [key for key in NEWER if key in left]):
+        raise ProgramError(f"schema 1 holds no {', '.join(newer)}")
     made = {name: _restore_part(name, parts[name], left) for name in KINDS}
     if left:
         raise ProgramError(f"tensors that no part has: {brief(left)}")
+    if facts["schema"] == 1 and isinstance(made["input"], Samples):
+        made["input"] = _with_raw_scale(made["input"], facts["provenance"])
     return IntegerProgram(**made, steps=facts["steps"], provenance=facts["provenance"])
+
+
+def _with_raw_scale(part: Samples, provenance: Any) -> Samples:
+    """In schema 1 only the provenance of an estimator's program says what a raw unit is."""
+    said = provenance.get("input") if isinstance(provenance, dict) else None
+    scales = said.get("raw_scale") if isinstance(said, dict) else None
+    if not isinstance(scales, list) or not all(type(scale) is float for scale in scales):
+        return part
+    try:
+        return replace(part, raw_scale=np.array(scales))
+    except ProgramError:
+        return part
 
 
 def _restore_part(name: str, numbers: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -195,7 +213,7 @@ def _header(path: Path, data: bytes) -> dict[str, Any]:
     schema = header.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise ProgramError(f"{path} was made by a newer qornn, schema {schema}; this one reads up to {SCHEMA}: upgrade")
-    if isinstance(schema, bool) or schema != SCHEMA or not isinstance(schema, int):
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise ProgramError(_damaged(path, f"schema {brief(schema)}, where a number up to {SCHEMA} should be"))
     return header
 

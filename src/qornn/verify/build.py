@@ -96,8 +96,9 @@ def build(
     check_size(export, name, target)
     image = folder / "image.elf"
     boards = files("qornn.verify") / "boards"
-    numbers = {key: getattr(target, key) for key in ("flash", "flash_bytes", "ram", "ram_bytes")}
-    script = re.sub(r"@(\w+)@", lambda match: hex(numbers[match[1]]), (boards / "link.ld").read_text())
+    words = {key: hex(getattr(target, key)) for key in ("flash", "flash_bytes", "ram", "ram_bytes")}
+    words["name"] = export.name
+    script = re.sub(r"@(\w+)@", lambda match: words[match[1]], (boards / "link.ld").read_text())
     (folder / "link.ld").write_text(script)
     (folder / "qornn_board.c").write_text((boards / f"{target.family}.c").read_text())
     sources = [str(folder / "qornn_board.c"), *map(str, export.sources)]

@@ -19,6 +19,7 @@ class Difference:
 
     step: int | None  # None: no step shows it, but the constants are not those that were exported
     unit: int | None = None
+    input: int | None = None  # of a float sample that became another raw one
     output: int | None = None
     got: float | None = None
     want: float | None = None
@@ -29,6 +30,8 @@ class Difference:
         where = f"step {self.step}"
         if self.unit is not None:
             where += f", unit {self.unit}"
+        if self.input is not None:
+            where += f", input {self.input} made of a float"
         if self.output is not None:
             where += f", output {self.output}"
         return where if self.got is None else f"{where}: got {self.got}, want {self.want}"
@@ -44,6 +47,10 @@ def parse(said: str, program: Callable[[], IntegerProgram | None]) -> tuple[int 
         return int(found[1]), None
     if re.search(r"^differs checksum$", said, re.MULTILINE):
         return None, Difference(step=None)
+    found = re.search(r"^differs step=(\d+) input=(\d+) got=(-?\d+) want=(-?\d+)$", said, re.MULTILINE)
+    if found:
+        step_at, at, got, want = map(int, found.groups())
+        return step_at, Difference(step=step_at, input=at, got=got, want=want)
     found = re.search(r"^differs step=(\d+)(?: unit=(\d+) got=(-?\d+) want=(-?\d+))?", said, re.MULTILINE)
     if found is None:
         return None, None

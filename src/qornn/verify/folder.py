@@ -26,6 +26,11 @@ class Export:
         """What to compile: the model, the example and the runtime, whatever else lies there."""
         return [self.folder / name for name in (f"{self.name}.c", "example_main.c", *self._runtime())]
 
+    @property
+    def in_double(self) -> bool:
+        """Whether NAME_quantize calculates in double, which brings some kilobytes of library."""
+        return f" {self.name}_gain[" in _text(self.folder / f"{self.name}.c")
+
     def _runtime(self) -> list[str]:
         """As the Makefile lists it, or whatever is called so where somebody took that away."""
         there = sorted(path.name for path in self.folder.glob("qornn*.c"))

@@ -136,9 +136,9 @@ static int output_differs(unsigned step) {
 }
 
 int main(void) {
-    uint32_t seed = @name@_SEED;
+    uint32_t seed = @name@_SEED;@replay_x@
     for (unsigned step = 0; step < @name@_TOTAL; step++) {
-        const int16_t *x = input(step);
+        const int16_t *x = input(step);@replay_floats@
         if (step >= @name@_SEQUENCES * @name@_STEPS) {
             seed = probe(seed);
         } else if (step % @name@_STEPS == 0) {

@@ -1,5 +1,5 @@
 
-/* @name@_N_I float samples, as in training, to raw ones: round(x gain + offset), ties away from zero, clamped; NaN gives
+/* @name@_N_I float samples, in the units of the training data, to raw ones: round(x gain + offset), ties away from zero, clamped; NaN gives
    the lowest. The only use of double: without it, build with -D@name@_NO_QUANTIZE, or let the linker drop it. */
 #ifndef @name@_NO_QUANTIZE
 void @name@_quantize(const float *samples, int16_t *raw);

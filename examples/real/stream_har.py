@@ -191,7 +191,7 @@ def _sequences(length: int, reset: int) -> list[tuple[int, int]]:
 
 
 def _call(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, **options)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace", timeout=600, **options)
     if done.returncode:
         raise QornnError(f"`{' '.join(words[:3])} ...` ended with status {done.returncode}: {done.stderr[-1000:]}")
     return done

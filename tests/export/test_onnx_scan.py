@@ -251,6 +251,14 @@ def test_the_graph_has_the_name_that_was_given(tmp_path):
         onnx(make(), tmp_path / "b.onnx", name=" ")
 
 
+def test_names_that_are_not_utf8_are_marked_in_the_facts(tmp_path):
+    odd = "caf\udce9"  # the bytes caf\xe9, as Python holds the name of a file
+    file = tmp_path / f"{odd}.onnx"
+    onnx(make().with_provenance(task=odd), file, command=f"qornn export {odd}.qornn")
+    facts = {prop.key: prop.value for prop in ox.load_from_string(file.read_bytes()).metadata_props}
+    assert (facts["task"], facts["command"]) == ("caf\ufffd", "qornn export caf\ufffd.qornn")
+
+
 def test_command_line(qornn_command, tmp_path):
     program, out = tmp_path / "p.qornn", tmp_path / "p.onnx"
     make(n_h=5).save(program)

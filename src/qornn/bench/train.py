@@ -248,7 +248,7 @@ def _agrees(shape: Shape, activation: str) -> bool:
 def _peak_memory(shape: str, name: str, activation: str) -> int:
     """Bytes that two training steps need beyond the built network, in a process of their own."""
     words = [sys.executable, "-P", "-m", "qornn.bench.train", shape, name, activation]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         raise QornnError(f"measuring the memory of {name} on {shape} failed: {done.stderr.strip()[-500:]}")
     return int(json.loads(done.stdout))
@@ -256,7 +256,7 @@ def _peak_memory(shape: str, name: str, activation: str) -> int:
 
 def _memory_of_a_step(shape: str, name: str, activation: str) -> int:
     step = training_step(build(name, SHAPES[shape], activation), SHAPES[shape])
-    CLEAR_REFS.write_text("5")  # resets the high-water mark, which a child inherits from its parent
+    CLEAR_REFS.write_text("5", encoding="ascii")  # resets the high-water mark, which a child inherits from its parent
     before = _high_water()
     for _ in range(2):
         step()
@@ -264,7 +264,9 @@ def _memory_of_a_step(shape: str, name: str, activation: str) -> int:
 
 
 def _high_water() -> int:
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    line = next(
+        line for line in STATUS.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) * 1024
 
 

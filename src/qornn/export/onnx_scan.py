@@ -25,6 +25,7 @@ from qornn.files import to_json, write_atomically
 from qornn.integer.parts import Codes, Identity, IntReadout, ModReLU, ReLU, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.text import readable
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -92,7 +93,7 @@ def _facts(program: IntegerProgram, command: str) -> dict[str, str]:
     trained = origin.get("trained")
     trained = {"task": origin.get("task"), **(trained if isinstance(trained, dict) else {})}
     facts |= {key: _words(trained[key]) for key in ("task", "metric", "value") if trained.get(key) is not None}
-    return facts
+    return {key: readable(text) for key, text in facts.items()}
 
 
 def _words(value: Any) -> str:

@@ -98,9 +98,9 @@ def build(
     boards = files("qornn.verify") / "boards"
     words = {key: hex(getattr(target, key)) for key in ("flash", "flash_bytes", "ram", "ram_bytes")}
     words["name"] = export.name
-    script = re.sub(r"@(\w+)@", lambda match: words[match[1]], (boards / "link.ld").read_text())
-    (folder / "link.ld").write_text(script)
-    (folder / "qornn_board.c").write_text((boards / f"{target.family}.c").read_text())
+    script = re.sub(r"@(\w+)@", lambda match: words[match[1]], (boards / "link.ld").read_text(encoding="utf-8"))
+    (folder / "link.ld").write_text(script, encoding="utf-8")
+    (folder / "qornn_board.c").write_bytes((boards / f"{target.family}.c").read_bytes())
     sources = [str(folder / "qornn_board.c"), *map(str, export.sources)]
     link = ["-T", str(folder / "link.ld"), "-o", str(image)]
     _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], folder, name)
@@ -125,7 +125,9 @@ def check_size(export: Export, name: str, target: Target) -> None:
 
 def _compile(command: list[str], folder: Path, name: str) -> None:
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, errors="replace")
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise VerifyError(f"the compiler for {name} did not run: {error}") from error
     if done.returncode:

@@ -58,7 +58,7 @@ def _said(command: list[str], folder: Path) -> tuple[str, int]:
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="utf-8",
             timeout=build.TIMEOUT,
             errors="replace",
         )

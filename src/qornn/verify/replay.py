@@ -63,7 +63,9 @@ def measure(out: str | Path, target: str) -> dict[str, Any]:
 def _on_host(export: Export, scratch: Path) -> Result:
     program = build.build_host(export, scratch)
     try:
-        done = subprocess.run([str(program)], capture_output=True, text=True, timeout=build.TIMEOUT)
+        done = subprocess.run(
+            [str(program)], capture_output=True, encoding="utf-8", errors="replace", timeout=build.TIMEOUT
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise VerifyError(f"the compiled example did not run: {error}") from error
     steps, difference = _judge(export, done.stdout, done.returncode)

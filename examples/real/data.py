@@ -6,6 +6,7 @@ downloads.
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def _ucr(data_dir: str | Path, name: str) -> Data:
 
 def _load(data_dir: str | Path, file: str, url: str) -> dict[str, np.ndarray]:
     """Every array of the file, read once: an open .npz reads an array anew each time it is asked for."""
-    path = Path(data_dir).expanduser() / file
+    path = Path(os.path.expanduser(data_dir)) / file
     if not path.is_file():
         raise DataError(
             f"no file {path}; download {url} and turn it into that file with "

@@ -235,3 +235,25 @@ def test_checksums_are_those_of_the_real_mnist(real_mnist):
 def test_checksums_are_those_of_the_real_ptb(real_ptb):
     for file in ptb.FILES.values():
         check_digest(file, real_ptb)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_the_home_of_an_unknown_user_is_a_folder_that_is_not_there(monkeypatch, given):
+    monkeypatch.setenv("QORNN_DATA", "~no-such-user/data")
+    with pytest.raises(DataError, match="~no-such-user/data"):
+        locate(FILE, "~no-such-user/data" if given else None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="homes are found otherwise there")
+def test_a_user_without_a_home_is_told_which_folder_to_name(monkeypatch, tmp_path):
+    def unknown(uid):
+        raise KeyError(uid)
+
+    for name in ("HOME", "XDG_CACHE_HOME", "QORNN_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)  # as in a container that runs as a number
+    with pytest.raises(DataError, match=r"no home folder.*XDG_CACHE_HOME.*QORNN_DATA"):
+        locate(FILE)
+    file = put(tmp_path / "toy" / "toy.gz")
+    monkeypatch.setenv("QORNN_DATA", str(tmp_path))
+    assert locate(FILE) == file

@@ -44,7 +44,7 @@ class RemoteFile:
 def locate(file: RemoteFile, data_dir: str | os.PathLike[str] | None = None) -> Path:
     """The path of the file, downloaded if it must be and may be."""
     if data_dir is not None:  # an explicit folder is never replaced by another source
-        root = Path(data_dir).expanduser()
+        root = Path(os.path.expanduser(data_dir))  # which leaves the ~ of an unknown user
         if not root.is_dir():
             raise DataError(
                 f"data folder {root} does not exist; give the folder that holds {file.folder}/ to --data-dir"
@@ -52,9 +52,11 @@ def locate(file: RemoteFile, data_dir: str | os.PathLike[str] | None = None) -> 
         if found := _search(file, [root]):
             return found
         raise _absent(file, [root], "The data folder given lacks it.")
-    roots = [cache_folder()]
-    if from_environment := os.environ.get("QORNN_DATA"):
-        roots.insert(0, Path(from_environment).expanduser())
+    given = os.environ.get("QORNN_DATA")
+    roots = [Path(os.path.expanduser(given))] if given else []
+    if found := _search(file, roots):
+        return found
+    roots.append(cache_folder())
     if found := _search(file, roots):
         return found
     if os.environ.get("QORNN_NO_DOWNLOAD", "") not in ("", "0"):
@@ -80,8 +82,15 @@ def verify(path: Path, checksum: str, way_out: str) -> None:
 def cache_folder() -> Path:
     """The user's cache: $XDG_CACHE_HOME/qornn, else ~/.cache/qornn."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG standard has relative paths ignored.
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "qornn"
+    if os.path.isabs(base):  # the XDG standard has relative paths ignored
+        return Path(base) / "qornn"
+    try:
+        return Path.home() / ".cache" / "qornn"
+    except RuntimeError as error:
+        raise DataError(
+            "this user has no home folder to keep downloads in; name a folder with $XDG_CACHE_HOME, or the data's "
+            "own with $QORNN_DATA"
+        ) from error
 
 
 class _Rejected(Exception):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from qornn import recipe as recipes
 from qornn.cli.reproduce import parse_time
 from qornn.errors import SettingsError
+from qornn.folders import alone
 from qornn.reproduce import cells, engine, grid, records
 from qornn.train import Interrupted
 from qornn.train import run as runs
@@ -174,8 +176,8 @@ def test_quantizing_afterwards_shares_one_run(make):
 
 def test_two_processes_do_not_share_a_folder(make):
     (job,) = make()
-    with cells._alone(job.folder):
-        (outcome,) = engine.run([job])
+    with alone(job.folder, "train"), ThreadPoolExecutor(1) as another:
+        (outcome,) = another.submit(lambda: list(engine.run([job]))).result()
     assert "another process" in outcome.error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from qornn.train import Interrupted
 from qornn.train import checkpoint as checkpoints
 from qornn.train import run as runs
 from qornn.train.log import read_metrics
+from qornn.train.place import keep
 
 SPENT = "budget"  # in a run folder: the seconds after which it was stopped
 
@@ -32,7 +32,7 @@ def make(job: Job) -> dict[str, Any]:
     """The job's record: the one there is when it is finished, else what training up to the budget gives."""
     threads = torch.get_num_threads()
     try:
-        with _alone(job.folder):
+        with keep(job.folder):
             found = records.read(job.id, job.results)
             if found is not None and found["status"] in records.FINISHED:
                 return found
@@ -218,24 +218,3 @@ def _deadline(seconds: float | None) -> Iterator[list[int]]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No two processes train in one folder; the lock goes with its process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    path = folder.with_name(f".{folder.name}.lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise SettingsError(f"{folder} is being trained by another process; wait for it, or stop it") from error
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield

@@ -113,12 +113,6 @@ def load_into(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> No
     model.load_state_dict(dict(tensors))
 
 
-def clean(folder: Path) -> None:
-    """Remove what a killed process left half-written."""
-    for part in folder.rglob(".*.part"):
-        part.unlink(missing_ok=True)
-
-
 def optimizer_state(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The optimizer's moments under the names of their parameters."""
     named: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}

@@ -17,9 +17,10 @@ from qornn.errors import DivergenceError, SettingsError, unknown
 from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train import checkpoint as checkpoints
+from qornn.train import place
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import Stopped, diagnostics, evaluate
-from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
+from qornn.train.log import Display, MetricsLog, draw_curve
 from qornn.train.optim import (
     learning_rate,
     make_optimizer,
@@ -83,8 +84,13 @@ class Trainer:
 
     def run(self) -> dict[str, Any]:
         """Train to the end; the result's figures, measured on the test set once."""
+        with place.keep(self.out, first=self.processes.first):
+            return self._run()
+
+    def _run(self) -> dict[str, Any]:
         began = time.monotonic() - self.seconds
-        self._refuse_a_used_folder()
+        if self.out is not None and self.processes.first and not self.resuming:
+            place.check_new(self.out)
         log = MetricsLog(self.out if self.processes.first else None, length=self._log_length)
         model = self.processes.wrap(self.model)
         try:
@@ -103,12 +109,6 @@ class Trainer:
         finally:
             log.close()
         return result
-
-    def _refuse_a_used_folder(self) -> None:
-        if self.out is None or self.resuming or not self.processes.first:
-            return
-        if checkpoints.files(self.out / "checkpoint") or read_metrics(self.out / "metrics.jsonl"):
-            raise SettingsError(f"{self.out} already holds a run; `qornn resume {self.out}` goes on with it")
 
     def _train(self, model: nn.Module, log: MetricsLog, display: Display, began: float) -> None:
         if self._unseen is not None:

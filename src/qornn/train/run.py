@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError
 from qornn.files import to_json, write_atomically
+from qornn.folders import is_free
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
+from qornn.train import place
 from qornn.train.build import build_model, build_task
-from qornn.train.distributed import join, leave
+from qornn.train.distributed import join, leave, rank
 from qornn.train.log import Display
 from qornn.train.loop import Trainer, choose_device
 
@@ -65,16 +67,17 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
         recipe = replace(recipe, task=recipe.task | {"data_dir": str(Path(recipe.task["data_dir"]).resolve())})
     if recipe.train.start:
         recipe = replace(recipe, train=replace(recipe.train, start=str(Path(recipe.train.start).resolve())))
-    processes = join(choose_device(device))
-    trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
-    _take_start_weights(trainer)
-    if (folder / "recipe.toml").exists() and processes.first:
-        raise SettingsError(
-            f"{folder} already holds a run; `qornn resume {folder}` goes on with it, or choose another --out"
-        )
-    if processes.first:
-        write_atomically(folder / "recipe.toml", recipe.to_toml())
-    return _finish(trainer, recipe, folder)
+    first = join(choose_device(device)).first
+    if first:
+        place.check_new(folder)
+    with place.keep(folder, first=first):
+        trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
+        _take_start_weights(trainer)
+        if first:
+            place.check_new(folder)  # nobody else has begun meanwhile
+            write_atomically(folder / "recipe.toml", recipe.to_toml())
+        trainer.resuming = True  # what the folder holds is the run's own
+        return _finish(trainer, recipe, folder)
 
 
 def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[str] = (), quiet: bool = False) -> Run:
@@ -87,19 +90,8 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     recipe = read_run(folder).override(settings)
     if (folder / MODEL_FILE).exists():
         return load(folder)
-    checkpoints.clean(folder)
-    saved = checkpoints.files(folder / "checkpoint")
-    facts = checkpoints.load(saved[-1]).extra if saved else {}
-    if saved:  # before a network of the wrong size is made
-        checkpoints.check_recipe(saved[-1], facts.get("recipe"), recipe.portable_tables())
-    torch.set_num_threads(facts.get("threads", torch.get_num_threads()))
-    trainer = _trainer(recipe, folder, device or facts.get("device", "auto"), quiet)
-    trainer.resuming = True
-    if saved:
-        trainer.restore(saved[-1])
-    else:
-        _take_start_weights(trainer)
-    return _finish(trainer, recipe, folder)
+    with place.keep(folder, first=rank() == 0):
+        return _go_on(folder, recipe, device, quiet)
 
 
 def load(folder: str | Path) -> Run:
@@ -153,7 +145,7 @@ def default_folder(recipe: Recipe) -> Path:
     strategy = m.map if m.kind == "qornn" else m.kind
     stem = f"{recipe.task['name']}-{strategy}-{'fp' if m.bits is None else f'k{m.bits}'}-s{recipe.train.seed}"
     number, folder = 1, Path("runs") / stem
-    while (folder / "recipe.toml").exists():
+    while not is_free(folder):
         number += 1
         folder = Path("runs") / f"{stem}-{number}"
     return folder
@@ -171,6 +163,23 @@ def _trainer(recipe: Recipe, folder: Path, device: str, quiet: bool) -> Trainer:
         f"  device {trainer.device}, {torch.get_num_threads()} threads, recurrence {in_use()}, seed {recipe.train.seed}"
     )
     return trainer
+
+
+def _go_on(folder: Path, recipe: Recipe, device: str | None, quiet: bool) -> Run:
+    if (folder / MODEL_FILE).exists():  # finished by another process before this one came in
+        return load(folder)
+    saved = checkpoints.files(folder / "checkpoint")
+    facts = checkpoints.load(saved[-1]).extra if saved else {}
+    if saved:  # before a network of the wrong size is made
+        checkpoints.check_recipe(saved[-1], facts.get("recipe"), recipe.portable_tables())
+    torch.set_num_threads(facts.get("threads", torch.get_num_threads()))
+    trainer = _trainer(recipe, folder, device or facts.get("device", "auto"), quiet)
+    trainer.resuming = True
+    if saved:
+        trainer.restore(saved[-1])
+    else:
+        _take_start_weights(trainer)
+    return _finish(trainer, recipe, folder)
 
 
 def _take_start_weights(trainer: Trainer) -> None:

@@ -11,14 +11,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from qornn.fit.width import Width
+from qornn.plotting import in_picture, own_style
 from qornn.reproduce.pictures import BLUE, FAINT, INK, _png
 from qornn.reproduce.report_pictures import COLOURS, DASHED, _clean
-from qornn.text import in_picture
 
 NUMBERED = 16  # classes up to which the squares of a confusion matrix carry their counts
 NAMED = 40  # classes up to which its sides carry names
 
 
+@own_style()
 def curves_png(widths: Sequence[Width], loss: str) -> bytes:
     """The losses by epoch: held-out full, training faint."""
     figure, axes = _figure((7.2, 3.8))
@@ -38,6 +39,7 @@ def curves_png(widths: Sequence[Width], loss: str) -> bytes:
     return _png(figure)
 
 
+@own_style()
 def bits_png(widths: Sequence[Width], chosen: int, *, metric: str, baseline: float, choice: str) -> bytes:
     """The score against the bits, on the test data and on what chose among them."""
     figure, axes = _figure((6.4, 3.8))
@@ -63,6 +65,7 @@ def bits_png(widths: Sequence[Width], chosen: int, *, metric: str, baseline: flo
     return _png(figure)
 
 
+@own_style()
 def confusion_png(table: Sequence[Sequence[float]], rows: Sequence[Any], columns: Sequence[Any]) -> bytes:
     """True classes down, answers across; shade is the share of the true class."""
     counts = np.asarray(table, np.float64)
@@ -84,6 +87,7 @@ def confusion_png(table: Sequence[Sequence[float]], rows: Sequence[Any], columns
     return _png(figure)
 
 
+@own_style()
 def values_png(table: Sequence[Sequence[float]]) -> bytes:
     """Answers against true values, with the line on which they agree."""
     figure, axes = _figure((5.0, 4.4))

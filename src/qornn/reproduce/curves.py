@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qornn.files import write_atomically
+from qornn.plotting import own_style
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.pictures import FAINT, INK, _figure, _png
@@ -19,6 +20,7 @@ WHAT = {  # column of a record's curve, its axis, whether it is logarithmic
 }
 
 
+@own_style()
 def draw(name: str, records: Sequence[Record], out: Path) -> Path:
     """NAME.png in the folder; networks that were not run are named in their panel."""
     column, axis, logarithmic = WHAT[name]

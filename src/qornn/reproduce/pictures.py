@@ -13,6 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from qornn.plotting import own_style
+
 INK = "#222222"
 FAINT = "#8a8a8a"
 BLUE, RED = "#3b6fb6", "#c8553d"
@@ -24,6 +26,7 @@ PANELS = {
 }
 
 
+@own_style()
 def draw(numbers: dict[str, Any]) -> dict[str, bytes]:
     """PNG files by name."""
     return {

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from qornn.plotting import own_style
 from qornn.reproduce.pictures import FAINT, INK, _note, _png
 from qornn.reproduce.report_figures import METRICS
 
@@ -54,6 +55,7 @@ class Point:
     source: str  # "paper", "measured", "variant" or "integer"
 
 
+@own_style()
 def curves_png(curves: Sequence[Curve], *, metric: str, log: bool) -> bytes:
     """One panel a title, side by side on one scale."""
     titles = list(dict.fromkeys(curve.title for curve in curves))
@@ -106,6 +108,7 @@ def _draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
     axes.set_xlim(left=0)
 
 
+@own_style()
 def bytes_png(panels: Mapping[str, tuple[Sequence[Point], float]]) -> bytes:
     """By task its points and naive baseline: paper hollow, measured full, both against the paper's size in bytes."""
     figure = Figure(figsize=(11, 5), layout="constrained", facecolor="white")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from qornn.integer.size import baseline_size, size
+from qornn.plotting import in_picture
 from qornn.recipe import Cell
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.report_document import Picture, Section
@@ -13,7 +14,6 @@ from qornn.reproduce.report_pictures import Curve, Point, bytes_png, curves_png
 from qornn.reproduce.report_records import Record
 from qornn.reproduce.report_tables import TASKS, Place, baseline_of
 from qornn.tasks import make_task
-from qornn.text import in_picture
 
 LOGARITHMIC = ("copy", "adding")  # their loss is their metric, and it falls by decades
 BYTES = {"copy": ("performance", "copy190"), "pmnist": ("performance", "ablation", "pmnist360")}

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from qornn.errors import WriteError
 from qornn.files import to_json, write_atomically
-from qornn.text import in_picture
+from qornn.plotting import in_picture, own_style
 
 
 class MetricsLog:
@@ -129,6 +129,7 @@ def _bar(console: Console) -> Progress:
     return Progress(*columns, console=console)
 
 
+@own_style()
 def draw_curve(folder: Path, *, metric: str, baseline: float) -> None:
     """curve.png: training loss and the validation metric against the step, with the naive baseline."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

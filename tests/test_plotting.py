@@ -1,13 +1,16 @@
-"""Text of others in pages and pictures."""
+"""Text of others in pages and pictures, and pictures under settings of others."""
 
 import os
 import re
 
+import matplotlib
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from qornn.text import in_picture, readable
+from qornn.plotting import in_picture, own_style
+from qornn.text import readable
+from qornn.train.log import MetricsLog, draw_curve
 
 HOSTILE = [
     "a$_$b",
@@ -57,3 +60,31 @@ def test_readable_text_is_utf8_and_otherwise_the_same(text):
     found = readable(text)
     found.encode("utf-8")
     assert found == text.replace("\udce9", "\ufffd")
+
+
+SETTINGS = {"text.usetex": True, "font.family": "no such font", "figure.dpi": 7.0, "axes.formatter.use_locale": True}
+
+
+def test_pictures_do_not_depend_on_the_user_s_settings(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.write({"step": 1, "loss": 2.0, "validation": 0.5})
+    log.close()
+    drawn = []
+    for settings in ({}, SETTINGS):  # LaTeX may not be there, and takes no underscore
+        with matplotlib.rc_context(settings):
+            before = dict(matplotlib.rcParams)
+            draw_curve(tmp_path, metric="mean_squared", baseline=0.1)
+            assert dict(matplotlib.rcParams) == before
+        drawn.append((tmp_path / "curve.png").read_bytes())
+    assert drawn[0] == drawn[1]
+
+
+def test_settings_are_the_user_s_again_after_an_error():
+    @own_style()
+    def fail():
+        raise ZeroDivisionError
+
+    with matplotlib.rc_context(SETTINGS):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert matplotlib.rcParams["text.usetex"]

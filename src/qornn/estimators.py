@@ -22,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,14 +37,14 @@ from qornn.estimators_input import (
     targets,
     window_of,
 )
-from qornn.estimators_network import Network, Runner, Standard
+from qornn.estimators_network import CHUNK, Network, Runner, Standard
+from qornn.estimators_settings import check_settings, weights
+from qornn.estimators_torch import float32, from_torch, own_torch, threads
 from qornn.estimators_training import held_out, train
-from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.arrays import Arrays, Sequences
-from qornn.tasks.base import check_count
 
 SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
@@ -105,7 +106,8 @@ class _QORNN(BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on sequences X with a label or value y for each."""
-        with _all_or_nothing(self):
+        with _all_or_nothing(self), own_torch(gradients=True):
+            check_settings(self)
             self._learn(X, y)
         return self
 
@@ -128,7 +130,10 @@ class _QORNN(BaseEstimator):
         check_is_fitted(self)
         if calibration is None:
             return self._program()
-        return self._lower(self._network.look(self._read(calibration)))
+        sequences = self._read(calibration)
+        with own_torch(), threads(self._network.work(min(len(sequences), CHUNK) * sequences.x.shape[1])):
+            seen = self._network.look(sequences)
+        return self._lower(seen)
 
     def export_c(self, path: str | Path, *, name: str = "model", calibration: Any = None, **options: Any) -> Path:
         """A folder of C99 that runs on a microcontroller; `qornn.verify.verify(path)` compiles and replays it."""
@@ -147,9 +152,10 @@ class _QORNN(BaseEstimator):
 
     def _outputs(self, X: Any, integer: bool) -> np.ndarray:
         sequences = self._read(X)
-        if not integer:
+        if integer:
+            return self._network.integer_outputs(self._program(), sequences)
+        with own_torch(), threads(self._network.work(min(len(sequences), CHUNK) * sequences.x.shape[1])):
             return self._network.outputs(sequences)
-        return self._network.integer_outputs(self._program(), sequences)
 
     def _program(self) -> IntegerProgram:
         network = self._network
@@ -162,16 +168,16 @@ class _QORNN(BaseEstimator):
             raise SettingsError("bits=None trains full-precision weights, which have no integers; fit with bits=2..8")
         settings = {key: value for key, value in self.get_params().items() if isinstance(value, int | float | str)}
         made = {"kind": type(self).__name__, **settings}
-        return self._network.lower(
-            seen, activation_bits=self.activation_bits, estimator=made, window=self.window_, **self._facts()
-        )
+        with own_torch(), threads(0):
+            return self._network.lower(
+                seen, activation_bits=self.activation_bits, estimator=made, window=self.window_, **self._facts()
+            )
 
     def _facts(self) -> dict[str, Any]:
         return {}
 
     def _fit(self, sequences: Sequences, y: np.ndarray, *, classes: int | None, **task_options: Any) -> None:
         """Hold a part out, standardise, train, and look at the training data once more for lowering."""
-        self._check_settings()
         seed = seed_of(self.random_state)
         held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
         self.window_ = window_of(self.window, sequences)
@@ -188,47 +194,42 @@ class _QORNN(BaseEstimator):
             noise=float(self.noise),
             **task_options,
         )
-        model = OrthogonalRNN(
-            task.n_i,
-            int(self.n_hidden),
-            task.n_o,
-            map=self.map,
-            bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
-            scale="tensor" if getattr(self.map, "structured", self.map in STRUCTURED) else SCALE,
-            activation=self.activation,
-            generator=torch.Generator().manual_seed(seed),
-        )
-        self.history_ = train(
-            model,
-            task,
-            lr=self.lr,
-            max_epochs=int(self.max_epochs),
-            batch_size=self._batch(len(rows["train"])),
-            patience=int(self.patience),
-            seed=seed,
-            device=self.device,
-            verbose=bool(self.verbose),
-        )
-        self.n_iter_ = len(self.history_)
+        model = self._model(task, seed)
+        batch_size = self._batch(len(rows["train"]))
         self._network = Network(model, standard)
-        if model.recurrence.bits is not None and np.any(x.samples()):
-            self._network.seen = self._network.look(sequences)
+        with threads(self._network.work(batch_size * x.x.shape[1])):
+            self.history_ = train(
+                model,
+                task,
+                lr=float(self.lr),
+                max_epochs=int(self.max_epochs),
+                batch_size=batch_size,
+                patience=int(self.patience),
+                seed=seed,
+                device=self.device,
+                verbose=bool(self.verbose),
+            )
+            if model.recurrence.bits is not None and np.any(x.samples()):
+                self._network.seen = self._network.look(sequences)
+        self.n_iter_ = len(self.history_)
+
+    def _model(self, task: Arrays, seed: int) -> OrthogonalRNN:
+        with float32(), threads(0):
+            return OrthogonalRNN(
+                task.n_i,
+                int(self.n_hidden),
+                task.n_o,
+                map=self.map,
+                bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
+                scale="tensor" if getattr(self.map, "structured", self.map in STRUCTURED) else SCALE,
+                activation=self.activation,
+                generator=torch.Generator().manual_seed(seed),
+            )
 
     def _batch(self, n: int) -> int:
-        if self.batch_size == "auto":
+        if isinstance(self.batch_size, str):
             return min(n, max(BATCH[0], min(BATCH[1], n // 4)))
         return min(n, int(self.batch_size))
-
-    def _check_settings(self) -> None:
-        for name in ("n_hidden", "max_epochs", "patience"):
-            check_count(name, getattr(self, name))
-        if self.batch_size != "auto":
-            check_count("batch_size", self.batch_size)
-        check_activation_bits(self.activation_bits)
-        if not 0 <= self.noise < math.inf:
-            raise SettingsError(f"noise must be a deviation of 0 or more, got {self.noise!r}")
-        if not 0 <= self.validation_fraction < 1:
-            raise SettingsError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
 
 
 class QORNNClassifier(ClassifierMixin, _QORNN):
@@ -305,8 +306,8 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
         if self.class_weight is not None:
             known = (classes, y) if isinstance(self.class_weight, dict) else (np.arange(len(classes)), codes)
             weight = compute_class_weight(self.class_weight, classes=known[0], y=known[1])
-            if not (weight > 0).all():
-                c = int(weight.argmin())
+            if not ((weight > 0) & (weight < math.inf)).all():
+                c = int(np.argmin((weight > 0) & (weight < math.inf)))
                 raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
         self.classes_ = classes
         self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
@@ -315,7 +316,8 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
         """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""
         answers = self.predict(X).tolist()
         y = targets(self, y, len(answers)).tolist()
-        return float(np.average([a == b for a, b in zip(answers, y, strict=True)], weights=sample_weight))
+        right = [a == b for a, b in zip(answers, y, strict=True)]
+        return float(np.average(right, weights=weights(sample_weight, len(answers))))
 
     def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
         """The class of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
@@ -348,6 +350,12 @@ class QORNNRegressor(RegressorMixin, _QORNN):
         self._fit(sequences, ((y - shift) / scale).astype(np.float32), classes=None)
         self._network.shift, self._network.scale = shift, scale
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions."""
+        answers = self.predict(X)
+        y = targets(self, y, len(answers), numeric=True)
+        return float(r2_score(y, answers, sample_weight=weights(sample_weight, len(answers))))
+
     def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
         """The value of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
         return self._answers(self._outputs(X, integer))
@@ -367,7 +375,8 @@ class Stream:
         self._estimator = copy.copy(estimator)  # fit sets attributes anew; what the copy refers to stays
         self._network = estimator._network
         self._session = estimator.to_program().session() if integer else None
-        self._runner = None if integer else Runner(self._network)
+        with own_torch(), threads(0):
+            self._runner = None if integer else Runner(self._network)
         self.reset()
 
     def reset(self) -> None:
@@ -385,7 +394,7 @@ class Stream:
 
     def step(self, sample: Any) -> Any:
         """Take one sample (C,), or a number where there is one channel; the class or value after it."""
-        x = np.asarray(sample)
+        x = np.asarray(from_torch(sample, "the sample"))
         channels = self._estimator.n_channels_
         if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not np.isfinite(x).all():
             raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
@@ -403,5 +412,6 @@ class Stream:
             return y[None].astype(np.float64)
         assert self._runner is not None
         standard = self._network.standard.apply(Sequences(x, None))
-        y, self._h = self._runner.run(standard.x, h=self._h)
+        with own_torch(), threads(0):
+            y, self._h = self._runner.run(standard.x, h=self._h)
         return y

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d, validate_data
 
 from qornn.errors import SettingsError
+from qornn.estimators_torch import from_torch
 from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import check_count
 
@@ -22,6 +23,7 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
     A 2-D X is a table of univariate series, whose number of columns is kept as scikit-learn asks; a 3-D array or a
     list of arrays may have any number of steps.
     """
+    X = from_torch(X, "X")
     if _is_list(X):
         sequences, table = _from_list(X), False
     elif getattr(X, "ndim", 0) > 3:
@@ -81,6 +83,7 @@ def targets(estimator: Any, y: Any, n: int, *, numeric: bool = False) -> np.ndar
     """y as (N,), one for each sequence."""
     if y is None:
         raise SettingsError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    y = from_torch(y, "y")
     if numeric:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     y = column_or_1d(y, warn=True)

@@ -78,6 +78,10 @@ class Network:
     seen: Seen | None = None  # of the training data
     program: IntegerProgram | None = None  # lowered on the training data, once somebody asks
 
+    def work(self, steps: int) -> int:
+        """Multiplications in that many steps, roughly."""
+        return steps * sum(parameter.numel() for parameter in self.model.parameters())
+
     def outputs(self, sequences: Sequences) -> np.ndarray:
         """In float64, so that an answer does not depend on the sequences beside it.  # (N, n_o)"""
         runner, found = Runner(self), []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from qornn.model import OrthogonalRNN
 from qornn.recipe import TrainSettings
 from qornn.tasks.arrays import Arrays
 from qornn.tasks.base import Batch
+from qornn.train.distributed import Processes
 from qornn.train.evaluate import evaluate
 from qornn.train.log import Display, MetricsLog
 from qornn.train.loop import Interrupted, Trainer
@@ -27,7 +26,6 @@ LAST_LR = 0.1  # of lr, reached at max_epochs
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
-SMALL = 5e8  # multiplications a step of training: below, threads wait for each other longer than they work
 
 
 class _Enough(Exception):
@@ -80,6 +78,9 @@ class EarlyStopping(Trainer):
         if self._since >= self.patience or watched < SOLVED * self.task.naive_baseline:
             raise _Enough
 
+    def _join(self) -> Processes:
+        return Processes()  # never a group: an estimator trains alone, whatever started the process it is in
+
     def _final(self, began: float) -> dict[str, Any]:
         return {}  # there is no test set: the user holds it
 
@@ -107,22 +108,10 @@ def train(
         batch=batch_size,
         seed=seed,
     )
-    work = batch_size * task.sequences["train"].x.shape[1] * sum(p.numel() for p in model.parameters())
-    with _threads(1 if work < SMALL else torch.get_num_threads()):
-        history = EarlyStopping(model, task, settings, device=device, quiet=not verbose).fit(patience)
+    history = EarlyStopping(model, task, settings, device=device, quiet=not verbose).fit(patience)
     model.to(torch.device("cpu"))
     model.requires_grad_(False)
     return history
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def held_out(y: np.ndarray, fraction: float, seed: int, *, stratify: bool) -> np.ndarray:

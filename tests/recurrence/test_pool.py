@@ -29,3 +29,15 @@ def test_small_and_shaped():
     big = pool.empty(2, pool.SMALLEST // 4, 1)
     assert big.shape == (2, pool.SMALLEST // 4, 1)
     assert big.dtype == torch.float32
+
+
+def test_defaults_of_torch_change_neither_kind_nor_place():
+    """The kernels write float32 into it: with fewer bytes they would write past its end."""
+    torch.set_default_dtype(torch.float16)
+    try:
+        with torch.device("meta"):
+            small, big = pool.empty(3, 4), pool.empty(pool.SMALLEST // 4)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {small.dtype, big.dtype} == {torch.float32}
+    assert {small.device.type, big.device.type} == {"cpu"}

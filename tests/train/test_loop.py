@@ -393,5 +393,5 @@ def test_unknown_device(device):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_device_that_is_not_there():
-    with pytest.raises(SettingsError, match="device 'cuda' is not to be had here; use --device cpu"):
+    with pytest.raises(SettingsError, match="device 'cuda' is not available here; choose cpu"):
         Trainer(small_model(), small_task(), device="cuda")

@@ -347,6 +347,7 @@ def _shape(x: np.ndarray) -> str:
 
 def check_activation_bits(bits: object) -> None:
     """Refuse widths that no state has; whoever trains first asks before training."""
-    if isinstance(bits, bool) or bits not in ACTIVATION_BITS:
+    whole = isinstance(bits, int | np.integer) and not isinstance(bits, bool)
+    if not whole or bits not in ACTIVATION_BITS:
         low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]
         raise SettingsError(f"activation_bits must be in {low}..{high}, got {bits!r}; 12 is the paper's")

@@ -19,7 +19,7 @@ def empty(*shape: int) -> Tensor:
     """An uninitialised float32 tensor on the CPU; its memory comes back here when nothing refers to it any more."""
     size = 4 * int(np.prod(shape, dtype=np.int64))
     if size < SMALLEST or not hasattr(mmap, "MAP_ANONYMOUS"):
-        return torch.empty(shape)
+        return torch.empty(shape, dtype=torch.float32, device="cpu")  # whatever torch's defaults are
     return torch.from_numpy(np.frombuffer(_block(size), np.float32)).view(shape)
 
 

@@ -44,14 +44,22 @@ class Processes:
         return nn.parallel.DistributedDataParallel(model) if self.world > 1 else model
 
 
+def _number(name: str, otherwise: int) -> int:
+    """What torchrun has set; the same name may be somebody else's."""
+    text = os.environ.get(name) or str(otherwise)
+    if not text.isdecimal():
+        raise SettingsError(f"the environment says {name}={text!r}, where torchrun sets a number; unset it")
+    return int(text)
+
+
 def rank() -> int:
     """This process's number, also before it has joined or after it has left."""
-    return int(os.environ.get("RANK", "0"))
+    return _number("RANK", 0)
 
 
 def join(device: torch.device) -> Processes:
     """Join the group torchrun made for this process, if it made one."""
-    world = int(os.environ.get("WORLD_SIZE", "1"))
+    world = max(_number("WORLD_SIZE", 1), 1)
     if world == 1:
         return Processes()
     if not dist.is_initialized():

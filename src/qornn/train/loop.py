@@ -61,7 +61,7 @@ class Trainer:
     ) -> None:
         self.settings = settings or TrainSettings()
         self.device = choose_device(device)
-        self.processes: Processes = join(self.device)
+        self.processes = self._join()
         self.rows = self.processes.share(min(self.settings.batch, task.size("train")))
         self.model, self.task = model.to(self.device), task
         self.out = Path(out) if out is not None else None
@@ -81,6 +81,9 @@ class Trainer:
         self._unseen: dict[str, float] | None = None  # of a step whose evaluation was stopped, for its record
         self._drawn = 0.0  # when the curve was
         self._project(tolerance=1e-6)
+
+    def _join(self) -> Processes:
+        return join(self.device)
 
     def run(self) -> dict[str, Any]:
         """Train to the end; the result's figures, measured on the test set once."""
@@ -306,16 +309,19 @@ class Trainer:
             return (time.monotonic() - began) / repeats
 
 
-def choose_device(name: str) -> torch.device:
+def choose_device(name: str | torch.device) -> torch.device:
     """The device of that name; "auto" takes CUDA, then MPS, then the CPU."""
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    kind, _, number = name.partition(":")
-    if kind not in DEVICES or not (number.isdecimal() or not number):
+    kind, _, number = str(name).partition(":")
+    known = isinstance(name, str | torch.device) and kind in DEVICES
+    if not known or not (number.isdecimal() or not number):
         raise unknown("device", name, DEVICES)
     if kind == "auto":
         kind = next(device for device in ("cuda", "mps", "cpu") if there[device])
     if not there[kind]:
-        raise SettingsError(f"device {name!r} is not to be had here; use --device {next(d for d in there if there[d])}")
+        raise SettingsError(
+            f"device {str(name)!r} is not available here; choose {', '.join(d for d in there if there[d])}"
+        )
     if kind == "cuda" and not number:
         number = os.environ.get("LOCAL_RANK", "0")  # one card for each process of torchrun
     return torch.device(f"{kind}:{number}" if number else kind)

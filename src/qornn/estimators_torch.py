@@ -1,0 +1,66 @@
+"""Between the estimators and torch: tensors as arrays, and torch as it is by default, whatever the caller has set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+from qornn.errors import SettingsError
+
+SMALL = 5e8  # multiplications at once: below, threads wait for each other longer than they work
+_dtype = threading.Lock()  # the default is the whole process's
+
+
+def from_torch(value: Any, name: str) -> Any:
+    """Tensors as arrays, also those in a list, whatever their device, kind and history; anything else as it is."""
+    if isinstance(value, list | tuple) and any(isinstance(part, torch.Tensor) for part in value):
+        return [from_torch(part, f"{name}[{i}]") for i, part in enumerate(value)]
+    if not isinstance(value, torch.Tensor):
+        return value
+    try:
+        value = value.detach().cpu().resolve_conj().resolve_neg()
+        return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()  # which numpy does not have
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingsError(f"{name} is a tensor that cannot be read as numbers: {reason}") from error
+
+
+@contextmanager
+def own_torch(*, gradients: bool = False) -> Iterator[None]:
+    """Inside, whatever modes the caller is in (no_grad, inference_mode, autocast, a default device) are left."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.set_grad_enabled(gradients))
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        yield
+
+
+@contextmanager
+def float32() -> Iterator[None]:
+    """Inside, new parameters are float32; one at a time, since torch has a single default for all threads."""
+    with _dtype:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)
+
+
+@contextmanager
+def threads(work: float) -> Iterator[None]:
+    """As many as torch has, or one for little work: faster there, and a child forked afterwards does not hang."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if work < SMALL else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

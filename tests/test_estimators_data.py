@@ -139,3 +139,71 @@ def test_other_channels_are_refused_in_predict():
         clf.predict(np.ones((1, 5, 3)))
     with pytest.raises(ValueError, match="2 finite numbers"):
         clf.stream().step([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("value", [5.0, 0.0, -3.5e6, 1e-300, 0.1])
+@pytest.mark.parametrize("map", ["bjorck", "hadamard"])
+def test_a_value_that_never_varies_is_answered_exactly(value, map):
+    X, _ = waves(30)
+    reg = QORNNRegressor(n_hidden=16, max_epochs=2, random_state=0, map=map).fit(X, np.full(30, value))
+    assert (reg.predict(X * 3) == value).all()
+    assert reg.stream().step(X[0, 0]) == value
+    assert (reg.predict(X, integer=True) == np.float32(value)).all()  # as a device answers
+    assert reg.score(X, np.full(30, value)) == 1
+
+
+@pytest.mark.parametrize("power", [-1000, -530, -100, 100, 990])
+def test_values_and_samples_of_any_size_are_learned_alike(power):
+    X, f = waves(60)
+    settings = {"n_hidden": 16, "max_epochs": 3, "random_state": 0}
+    plain = QORNNRegressor(**settings).fit(X, f).predict(X)
+    values = QORNNRegressor(**settings).fit(X, np.ldexp(f, power)).predict(X)
+    np.testing.assert_array_equal(values, np.ldexp(plain, power))  # powers of two round nothing
+    X = np.ldexp(X, min(power, 500))  # larger samples are refused
+    answers = QORNNRegressor(**settings).fit(X, f).predict(X)
+    np.testing.assert_array_equal(answers, plain)
+
+
+@pytest.mark.parametrize("power", [-1000, -125])
+def test_values_too_small_for_a_device_are_refused_when_lowering(power):
+    X, f = waves(60)
+    reg = QORNNRegressor(n_hidden=16, max_epochs=3, random_state=0).fit(X, np.ldexp(f, power))
+    with pytest.raises(ValueError, match=r"values vary by .*, too little for a float32 of a device; multiply y"):
+        reg.to_program()
+
+
+def test_values_past_float64_are_refused():
+    X, f = waves(4)
+    with pytest.raises(ValueError, match=r"y holds values as large as 1\.7e\+308, .* overflow float64; divide y"):
+        QORNNRegressor().fit(X, np.array([1.7e308, 1.7e308, 1.7e308, -1.7e308]))
+    with pytest.raises(ValueError, match=r"samples as large as 1\.7e\+308 overflow float64; rescale X"):
+        QORNNRegressor().fit(np.where(X > -0.9, 1.7e308, -1.7e308), f)
+
+
+def test_samples_so_far_from_training_that_answers_overflow_are_refused():
+    X, f = waves(30)
+    clf = small(max_epochs=1).fit(X * 1e-3, labels(f))
+    with pytest.raises(ValueError, match=r"answers overflow float64.*1\.7e\+308"):
+        clf.predict(np.where(X > 0.5, 1.7e308, X))
+
+
+def test_samples_past_float64_are_refused_as_infinite():
+    X, f = waves(30)
+    huge = X.astype(np.longdouble) * np.longdouble("1e4000")
+    if not np.isfinite(huge).all():
+        pytest.skip("long double is double here")
+    clf = small(max_epochs=1).fit(X, labels(f))
+    with pytest.raises(ValueError, match=r"X holds infinity \(inf\)"):
+        clf.predict(huge)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_masked_samples_are_missing_ones(listed):
+    X, f = waves(30)
+    masked = np.ma.masked_greater(X, 0.99)
+    where = np.argwhere(masked.mask)[0]
+    given = list(masked) if listed else masked
+    clf = small(max_epochs=1).fit(np.ma.masked_greater(X, 99), labels(f))  # nothing is masked
+    for ask in (clf.predict, lambda x: clf.fit(x, labels(f))):
+        with pytest.raises(ValueError, match=f"X holds NaN.*{where[0]}, (step|column) {where[1]}"):
+            ask(given)

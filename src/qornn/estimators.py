@@ -32,6 +32,7 @@ from qornn.errors import SettingsError
 from qornn.estimators_input import (
     check_long_enough,
     classes_of,
+    mean_and_deviation,
     read,
     seed_of,
     targets,
@@ -346,8 +347,15 @@ class QORNNRegressor(RegressorMixin, _QORNN):
     def _learn(self, X: Any, y: Any) -> None:
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences), numeric=True)
-        shift, scale = float(y.mean()), float(y.std()) or 1.0
-        self._fit(sequences, ((y - shift) / scale).astype(np.float32), classes=None)
+        shift, scale = (float(v) for v in mean_and_deviation(y))
+        if (y == y[0]).all():
+            shift, scale = float(y[0]), 0.0  # the answer to everything
+        with np.errstate(over="ignore"):  # refused in words
+            centred = y - shift
+        if not (np.isfinite(centred).all() and math.isfinite(scale)):
+            largest = float(np.abs(y).max())
+            raise SettingsError(f"y holds values as large as {largest:.3g}, which overflow float64; divide y first")
+        self._fit(sequences, (centred / (scale or 1.0)).astype(np.float32), classes=None)
         self._network.shift, self._network.scale = shift, scale
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

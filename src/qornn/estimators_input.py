@@ -23,7 +23,7 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
     A 2-D X is a table of univariate series, whose number of columns is kept as scikit-learn asks; a 3-D array or a
     list of arrays may have any number of steps.
     """
-    X = from_torch(X, "X")
+    X = _unmasked(from_torch(X, "X"))
     if _is_list(X):
         sequences, table = _from_list(X), False
     elif getattr(X, "ndim", 0) > 3:
@@ -37,6 +37,9 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
         options = {"dtype": "numeric", "ensure_all_finite": False, "order": "C"}
         array = validate_data(estimator, X, reset=fitting, **options) if table else check_array(X, **options)
         sequences = Sequences(array[:, :, None], None)
+    if sequences.x.dtype.kind == "f" and sequences.x.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # past float64 becomes infinity, refused below
+            sequences = Sequences(sequences.x.astype(np.float64), sequences.lengths)
     _refuse_missing(sequences, table=sequences.x.shape[2] == 1 and sequences.lengths is None)
     channels = sequences.x.shape[2]
     if fitting:
@@ -137,6 +140,24 @@ def seed_of(random_state: Any) -> int:
     ):
         raise SettingsError(f"random_state must be None, a seed in 0..2^32-1 or a RandomState, got {random_state!r}")
     return int(random_state)
+
+
+def mean_and_deviation(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each column in float64, of numbers of any size: squares of 1e-200 would vanish.  # (n, ...) -> two (...)"""
+    samples = samples.astype(np.float64)
+    unit = np.ldexp(1.0, np.frexp(np.abs(samples).max(0))[1] - 1)  # a power of two: nothing is rounded
+    scaled = samples / unit
+    with np.errstate(over="ignore"):  # the caller refuses what is not finite
+        return scaled.mean(0) * unit, scaled.std(0) * unit
+
+
+def _unmasked(X: Any) -> Any:
+    """Masked samples are missing ones: NaN, which is refused with its place."""
+    if isinstance(X, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in X):
+        return [_unmasked(part) for part in X]
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X.data
 
 
 def _is_list(X: Any) -> bool:

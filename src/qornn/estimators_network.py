@@ -13,7 +13,7 @@ import torch
 
 from qornn.calibration import Calibration, calibrate
 from qornn.errors import SettingsError
-from qornn.estimators_input import INT16, is_raw
+from qornn.estimators_input import INT16, is_raw, mean_and_deviation
 from qornn.integer.inputs import make_samples
 from qornn.integer.parts import INPUT_BITS, RAW_SCALES, Samples
 from qornn.integer.program import IntegerProgram
@@ -26,6 +26,7 @@ from qornn.tasks.base import Batch
 
 CHUNK = 256  # sequences at once
 HEADROOM = 1.25  # inputs may be so many times larger than in training before they saturate
+SMALLEST = 2.0**-100  # of a readout's largest weight: float32 keeps its bits down to 2^-126
 COARSE = 1 / 16  # of a channel's deviation: a raw unit above this loses what the network has learned to see
 
 
@@ -41,11 +42,12 @@ class Standard:
     def of(cls, sequences: Sequences) -> Standard:
         """Learned from the samples; of raw integers the mean is a whole number too, as devices subtract it."""
         samples = sequences.samples().astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused in words below
-            mean, std, raw = samples.mean(0), samples.std(0), is_raw(sequences)
-        if not (np.isfinite(mean).all() and np.isfinite(std).all()):
+        (mean, std), raw = mean_and_deviation(samples), is_raw(sequences)
+        with np.errstate(over="ignore"):  # refused in words
+            finite = np.isfinite(std * std).all() and np.isfinite(samples - mean).all()
+        if not finite:
             raise SettingsError(f"samples as large as {np.abs(samples).max():.3g} overflow float64; rescale X first")
-        varies = std > 1e-12 * np.maximum(np.abs(mean), 1e-290)  # round-off of a constant is no deviation
+        varies = std > 1e-12 * np.abs(mean)  # round-off of a constant is no deviation
         std = np.where(varies, std, np.maximum(np.abs(mean), 1.0))  # of its size: int16 then still holds it as mean
         return cls(round_half_away(mean).astype(np.float64) if raw else mean, std, raw)
 
@@ -55,7 +57,8 @@ class Standard:
 
     def apply(self, sequences: Sequences) -> Sequences:
         """In float64; padding becomes whatever it becomes."""
-        return Sequences(((sequences.x - self.mean) / self.std).astype(np.float64, copy=False), sequences.lengths)
+        with np.errstate(over="ignore"):  # whoever answers refuses what is not finite
+            return Sequences(((sequences.x - self.mean) / self.std).astype(np.float64, copy=False), sequences.lengths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +91,11 @@ class Network:
         for start in range(0, len(sequences), CHUNK):
             part = self.standard.apply(sequences.rows(slice(start, start + CHUNK)))
             found.append(runner.run(part.x, part.lengths)[0])
-        return np.concatenate(found)
+        y = np.concatenate(found)
+        if not np.isfinite(y).all():
+            largest = np.abs(sequences.samples().astype(np.float64)).max()
+            raise SettingsError(f"answers overflow float64: X holds samples of {largest:.3g}, far beyond training's")
+        return y
 
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
         """By the integer engine.  # (N, n_o)"""
@@ -109,7 +116,7 @@ class Network:
             raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
         self._check_targets()
         inputs, raw_scale = self._samples(seen)
-        if np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
+        if self.scale and np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
             warnings.warn(
                 f"values vary by {self.scale:.3g} about {self.shift:.3g}: answers of a device, in float32, are coarse; "
                 "subtract a constant from y before fit, and add it on the device",
@@ -141,6 +148,11 @@ class Network:
             raise SettingsError(
                 f"values near {largest:.3g} are past {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
                 "constant before fit, and multiply the answers by it"
+            )
+        if 0 < V * self.scale < SMALLEST:
+            raise SettingsError(
+                f"values vary by {self.scale:.3g}, too little for a float32 of a device; multiply y by a constant "
+                "before fit, and divide the answers by it"
             )
 
     def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:

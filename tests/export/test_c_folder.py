@@ -12,7 +12,8 @@ import pytest
 from c_programs import make, needs_gcc
 
 import qornn
-from qornn import export
+from killing import killed_at_rename
+from qornn import export, files
 from qornn.errors import QornnError, SettingsError, WriteError
 from qornn.export import c_arrays, c_folder
 from qornn.verify import verify
@@ -100,6 +101,50 @@ def test_folders_of_others_are_left_alone(tmp_path):
         export.c(make(), out / "thesis.tex", name="net")
 
 
+def test_words_in_a_readme_make_no_folder_ours(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "README.md").write_text("The network was made by qornn 0.1.0: see below.\n")
+    (out / "net_vectors.h").write_text("/* made by qornn */\n")
+    make().save(out / "net.qornn")
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(SettingsError, match="no C export"):
+        export.c(make(), out, name="net")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_an_export_with_another_readme_or_a_foreign_program_is_no_longer_ours(folder):
+    ours = (folder / "README.md").read_text()
+    (folder / "README.md").write_text("my own words")
+    with pytest.raises(SettingsError, match="no C export"):
+        export.c(make(), folder, name="net")
+    (folder / "README.md").write_text(ours)
+    (folder / "net.qornn").write_bytes(b"something")
+    with pytest.raises(SettingsError, match="no C export"):
+        export.c(make(), folder, name="net")
+    (folder / "README.md").unlink()
+    make().save(folder / "net.qornn")
+    export.c(make(), folder, name="net")
+    assert (folder / "README.md").read_text() == ours
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_export_killed_at_any_rename_is_made_whole_by_the_next(there, tmp_path):
+    whole = export.c(make(), tmp_path / "whole", name="net", command="x")
+    wanted = {path.name: path.read_bytes() for path in whole.iterdir()}
+    for number in (1, 2, 10, len(wanted)):
+        out = tmp_path / str(number)
+        if there:
+            out.mkdir()
+        assert killed_at_rename(number, lambda out=out: export.c(make(), out, name="net", command="x"))
+        assert len([path for path in out.iterdir() if not path.name.startswith(".")]) == number - 1
+        if number > 1:
+            with pytest.raises(SettingsError, match=r"no C export|another model"):
+                export.c(make(), out, name="other")
+        export.c(make(), out, name="net", command="x")
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == wanted
+
+
 def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
     """A shell may stand in it, a link may lead to it."""
     here, target, link = tmp_path / "here", tmp_path / "target", tmp_path / "link"
@@ -135,15 +180,15 @@ def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
 def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     old = export.c(make(), tmp_path / "old", name="net")
     before = {path.name: path.read_bytes() for path in old.iterdir()}
-    real = Path.write_bytes
+    real, written = files.flush, []
 
-    def full(self, data):
-        if self.name == "qornn_step.h":
-            real(self, data[:10])
+    def full(file, **how):
+        written.append(file)
+        if len(written) % 10 == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(self, data)
+        real(file, **how)
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(files, "flush", full)
     (tmp_path / "empty").mkdir()
     for out in (
         tmp_path / "new",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense, Recurrent
 from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
 from qornn.integer.program import IntegerProgram
+from qornn.integer.storage import to_bytes
 from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 LAYOUTS: Final = ("packed", "bytes")
@@ -59,7 +59,7 @@ def c(
         "README.md": c_folder.fill("README.md", words | _for_markdown(words)),
     }
     texts = {file: text.encode() for file, text in model.items()}
-    c_folder.write(out, texts | runtime | {f"{name}.qornn": _saved(program)})
+    c_folder.write(out, name, texts | runtime | {f"{name}.qornn": to_bytes(program)})
     return out
 
 
@@ -270,12 +270,6 @@ def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
 
 def _vector_arrays(name: str, vectors: Vectors) -> str:
     return "\n".join(array(f"{name}_{field}", values) for field, values in _vector_parts(vectors).items())
-
-
-def _saved(program: IntegerProgram) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        program.save(Path(folder) / "program")
-        return (Path(folder) / "program").read_bytes()
 
 
 def _plain(text: str) -> str:

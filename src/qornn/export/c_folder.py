@@ -1,81 +1,85 @@
-"""Writing the folder: complete or not at all, and never over files that are not ours."""
+"""Writing the folder: whole, by one process at a time, and never over files that are not ours."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from qornn.errors import SettingsError, WriteError
+from qornn.errors import ProgramError, SettingsError
+from qornn.files import reporting, write_together
+from qornn.folders import alone, is_free, left_by
+from qornn.integer.storage import load
 
 MARKER: Final = "made by qornn"
+_COMMENT: Final = re.compile(rf"/\*(?:(?!\*/).)*{MARKER} \d", re.DOTALL)  # what a generated text begins with
+_README: Final = re.compile(rf"^<!-- {MARKER} \d\S*: ", re.MULTILINE)
 
 
 def check(out: Path, name: str) -> None:
     """Refuse a place that holds something else."""
-    if not out.exists() and not out.is_symlink():
-        return
-    if not out.is_dir():
-        raise SettingsError(f"{out} is a file; a C export is a folder: choose another place")
-    if not any(out.iterdir()):
-        return
-    try:
-        ours = MARKER in (out / "README.md").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        ours = False
-    if not ours:
-        raise SettingsError(f"{out} exists and is no C export of qornn; choose another folder, or empty it")
-    if not (out / f"{name}_vectors.h").exists():
-        held = ", ".join(sorted(p.name.removesuffix("_vectors.h") for p in out.glob("*_vectors.h")))
-        raise SettingsError(f"{out} holds another model ({held}); give each its own folder, or delete this one")
+    _check(out, name, left_by(out))
 
 
-def write(out: Path, contents: Mapping[str, bytes]) -> None:
-    """All files into a folder of their own, then moved: a new folder as a whole, into an existing one file by file.
+def write(out: Path, name: str, contents: Mapping[str, bytes]) -> None:
+    """All files, or none where one cannot be written; whatever else is in the folder stays.
 
-    In an existing folder (which may be a link, a mount, or where a shell stands) whatever is not ours stays.
+    A process killed in between leaves its lock, which says what it was doing: the same export may go on there.
     """
-    out = out.absolute()
-    existing = out.is_dir()
-    part = out / f".{os.getpid()}.part" if existing else out.with_name(f".{out.name}.{os.getpid()}.part")
-    made = [folder for folder in part.parents if not folder.exists()]  # the innermost first
+    with alone(out, _doing(name)) as left:
+        _check(out, name, left)  # nobody else came first
+        with reporting(out):
+            for old in _runtime_of(out) - contents.keys():
+                (out / old).unlink(missing_ok=True)
+        write_together(out, contents)
+
+
+def _doing(name: str) -> str:
+    return f"export {name}"
+
+
+def _check(out: Path, name: str, left: str | None) -> None:
+    if is_free(out) or left == _doing(name):
+        return
+    held = sorted(path.name.removesuffix("_vectors.h") for path in out.glob("*_vectors.h"))
+    if not any(_is_export(out, model) for model in held):
+        raise SettingsError(f"{out} exists and is no C export of qornn; choose another folder, or empty it")
+    if name not in held:
+        raise SettingsError(
+            f"{out} holds another model ({', '.join(held)}); give each its own folder, or delete this one"
+        )
+
+
+def _is_export(out: Path, name: str) -> bool:
+    """Whether it was made by an export: its texts begin as ours do, and its program can be read."""
     try:
-        part.mkdir(parents=True)
-        for name, data in contents.items():
-            (part / name).write_bytes(data)
-        if existing:
-            stale = _runtime_of(out) - contents.keys()
-            for name in contents:
-                (part / name).replace(out / name)
-            for name in stale:
-                (out / name).unlink(missing_ok=True)
-            part.rmdir()
-        else:
-            part.replace(out)
-    except OSError as error:
-        shutil.rmtree(part, ignore_errors=True)
-        with suppress(OSError):  # somebody else has put something there meanwhile
-            for folder in made:
-                folder.rmdir()
-        raise WriteError(
-            f"could not write {out}: {error.strerror or error}. Nothing half-written is left; "
-            "free some space or choose another folder"
-        ) from error
+        readme = out / "README.md"
+        if readme.exists() and not _README.search(_text(readme)):
+            return False
+        if not all(_COMMENT.match(_text(out / file)) for file in (f"{name}.h", f"{name}.c", f"{name}_vectors.h")):
+            return False
+        load(out / f"{name}.qornn")
+    except (OSError, ProgramError):
+        return False
+    return True
 
 
 def _runtime_of(out: Path) -> set[str]:
     """The runtime's files in an older export, as its Makefile lists them."""
     try:
-        text = (out / "Makefile").read_text(encoding="utf-8", errors="replace")
+        text = _text(out / "Makefile")
     except OSError:
         return set()
     listed = re.search(r"^RUNTIME := (.*)$", text, re.MULTILINE)
     return set(re.findall(r"(?<!\S)qornn\w*\.[ch](?!\S)", listed[1])) if listed else set()
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():  # a pipe would never end
+        raise FileNotFoundError(path)
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def runtime() -> dict[str, bytes]:

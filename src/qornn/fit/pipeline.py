@@ -22,6 +22,7 @@ from qornn.fit.reading import read
 from qornn.fit.report import write_report
 from qornn.fit.task import Problem, pose
 from qornn.fit.width import Width
+from qornn.folders import alone
 from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.maps import MAPS
@@ -99,12 +100,21 @@ def fit(asked: Fit) -> dict[str, Any]:
     asked = replace(asked, estimator={**asked.estimator, "window": window})
     facts = _facts(asked, problem, data.digest())
     place.check(asked.out, facts)
+    with alone(asked.out, "fit"):
+        place.check(asked.out, facts)  # nobody else came first
+        return _carry_out(asked, problem, bits, facts, began)
+
+
+def _carry_out(
+    asked: Fit, problem: Problem, bits: Sequence[int], facts: dict[str, Any], began: float
+) -> dict[str, Any]:
     say = _silent if asked.quiet else _aloud
     for note in problem.notes:
         say(f"note: {note}")
     widths, programs, failed = _train(asked, problem, bits, facts, say)
     chosen = choose(widths, problem.point)
     program = programs[chosen.bits].with_provenance(task=asked.data.name)
+    place.open_again(asked.out)
     program.save(asked.out / "model.qornn")
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
@@ -123,7 +133,7 @@ def fit(asked: Fit) -> dict[str, Any]:
         "data": str(asked.data),
         "float": chosen.floating,
         "true_bytes": program.true_bytes,
-        "window": window,
+        "window": asked.estimator["window"],
         "train": len(problem.train),
         "choice": len(problem.choice) if problem.chooses else 0,
         "test": len(problem.test),
@@ -134,7 +144,7 @@ def fit(asked: Fit) -> dict[str, Any]:
         "files": ["model.qornn", "c", "report.html", "result.json", *(f"k{w.bits}.qornn" for w in widths)],
     }
     write_report(asked.out / "report.html", problem, widths, program, figures, facts, name=asked.c_name)
-    write_atomically(asked.out / "result.json", to_json(figures, indent=1))
+    write_atomically(asked.out / place.RESULT, to_json(figures, indent=1))
     return figures
 
 

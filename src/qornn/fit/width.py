@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import warnings
@@ -36,17 +37,21 @@ class Width:
     warnings: list[str]
 
     def save(self, folder: Path, program: IntegerProgram) -> None:
-        """k4.qornn, then k4.json, which says that both are whole."""
-        program.save(folder / f"k{self.bits}.qornn")
-        write_atomically(folder / f"k{self.bits}.json", to_json(asdict(self), indent=1))
+        """k4.qornn, then k4.json, which says that both are whole, and by a digest that they belong together."""
+        path = folder / f"k{self.bits}.qornn"
+        program.save(path)
+        write_atomically(path.with_suffix(".json"), to_json({**asdict(self), "sha256": _digest(path)}, indent=1))
 
 
 def find(folder: Path, bits: int, key: str) -> tuple[Width, IntegerProgram] | None:
     """A width finished before with the same settings and data; None where there is none, or it is damaged."""
+    path = folder / f"k{bits}.qornn"
     try:
-        width = Width(**json.loads((folder / f"k{bits}.json").read_text(encoding="utf-8")))
-        return (width, load(folder / f"k{bits}.qornn")) if width.key == key else None
-    except (OSError, ValueError, TypeError, QornnError):
+        figures = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        if figures.pop("key") != key or figures.pop("sha256") != _digest(path):
+            return None
+        return Width(key=key, **figures), load(path)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, QornnError):
         return None
 
 
@@ -95,6 +100,10 @@ def window_for(problem: Problem, window: int | str) -> int:
     for part in parts:
         check_long_enough(part, found)
     return found
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _table(problem: Problem, answers: np.ndarray) -> list[list[float]]:

@@ -58,7 +58,12 @@ ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) t
 
 
 def save(program: IntegerProgram, path: str | Path) -> None:
-    """Write the program to one file; the same program gives the same bytes."""
+    """Write the program to one file."""
+    write_atomically(Path(path), to_bytes(program))
+
+
+def to_bytes(program: IntegerProgram) -> bytes:
+    """What the program's file holds; the same program gives the same bytes."""
     tensors: dict[str, np.ndarray] = {}
     parts = {name: _store(name, getattr(program, name), tensors) for name in KINDS}
     try:
@@ -76,7 +81,7 @@ def save(program: IntegerProgram, path: str | Path) -> None:
             f"a program file holds at most {FILE_LIMIT} bytes, {HEADER_LIMIT} of them provenance and names; "
             f"this one would have {len(data)}, {header_bytes} of them provenance and names"
         )
-    write_atomically(Path(path), data)
+    return data
 
 
 def load(path: str | Path) -> IntegerProgram:

@@ -278,3 +278,17 @@ def test_probes_meet_every_state(tmp_path):
     assert (np.abs(states).max(0) > 0).all()
     assert states.min() < 0 < states.max()
     assert c_vectors.probe_states(make(n_h=30)).min() >= 0
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    "command", ["x" * 297 + "??/y", "???/" * 100, "??/", "\\", "??/\n*/ #error", "*??//", "a*??/\n/"]
+)
+def test_no_command_reaches_the_compiler(tmp_path, command):
+    """Trigraphs and line splices at the end of a line, or where a long command is cut."""
+    folder = export.c(make(n_h=2), tmp_path / "out", name="net", vector_steps=1, command=command)
+    (tmp_path / "main.c").write_text('#include "net.h"\nint main(void) { return net_N_H - 2; }\n')
+    compile_and_run(tmp_path, [tmp_path / "main.c"], f"-I{folder}", *STRICT)
+    header = (folder / "net.h").read_text()
+    assert "??" not in header
+    assert len(header.splitlines()[2]) <= 7 + 300

@@ -13,6 +13,8 @@ sys.path.append(str(Path(__file__).parents[1] / "integer"))  # the random progra
 from strategies import paper, per_row, random_net
 
 from qornn.integer.parts import IntReadout
+from qornn.verify.folder import find
+from qornn.verify.replay import replayed
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
 GCC = shutil.which("gcc")
@@ -63,3 +65,10 @@ def compile_and_run(folder, sources, *options, run=True):
     done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def as_it_lies(folder, target="host"):
+    """The replay of a folder's own files, edited as they may be: what `verify` would never compile."""
+    folder = Path(folder)
+    export = find(folder)
+    return replayed(replace(export, files={name: (folder / name).read_bytes() for name in export.files}), target)

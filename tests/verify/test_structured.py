@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_programs import GCC, STRICT, compile_and_run, needs_gcc
+from c_programs import GCC, STRICT, as_it_lies, compile_and_run, needs_gcc
 from c_structured import FORMS, KINDS, structured
 
 from qornn import export
@@ -236,7 +236,7 @@ def test_a_flipped_sign_is_caught_with_its_unit(tmp_path):
     start = re.search(r"net_signs\[4\] = \{\s+\d+, ", text).end()
     byte = re.match(r"\d+", text[start:])[0]
     (folder / "net.c").write_text(text[:start] + str(int(byte) ^ 4) + text[start + len(byte) :])
-    result = verify(folder)
+    result = as_it_lies(folder)
     assert not result.exact
     assert result.difference.unit == 8 + 2
     assert result.difference.step < 40
@@ -254,7 +254,7 @@ def test_a_flipped_input_weight_is_found_late_as_well(tmp_path):
     words = hashes[1].split(",")
     words[30] = "1u"
     (folder / "net_vectors.h").write_text(text.replace(hashes[1], ",".join(words)))
-    result = verify(folder)
+    result = as_it_lies(folder)
     assert result.difference.step == 30
     assert result.difference.unit is None  # the device is right: no unit differs from the law
 

@@ -16,9 +16,12 @@ def run(
     target: Annotated[str, typer.Option(help="host, cortex-m0, cortex-m4, cortex-m55 or rv32.")] = "host",
     json: Json = False,
 ) -> None:
-    """Compile an exported folder, replay its test vectors, and stop with 1 at the first bit that differs.
+    """Check an exported folder, replay its test vectors, and exit with 1 at the first bit that differs.
 
-    On an emulated device it also tells instructions a step, flash, RAM and stack.
+    The C is generated again from NAME.qornn in the folder and compared with the C there. A source, header or vector
+    file that differs is an error. What is compiled and run is the generated C and a test program of qornn itself,
+    never the folder's own example or Makefile. On an emulated device nothing compiled runs on this machine; the
+    output also lists instructions per step, flash, RAM and stack.
 
     Example: qornn verify pm5_c --target cortex-m4
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +19,12 @@ from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense, Recurrent
 from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
 from qornn.integer.program import IntegerProgram
-from qornn.integer.storage import to_bytes
+from qornn.integer.storage import from_bytes, to_bytes
 from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 LAYOUTS: Final = ("packed", "bytes")
 STEPS_LIMIT: Final = 100_000
+FORMAT: Final = 2  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -40,16 +43,36 @@ def c(
     """
     out = Path(out)
     c_names.check(name)
+    c_folder.check(out, name)
+    command = command or f"qornn.export.c(program, {str(out)!r}, name={name!r}, layout={layout!r})"
+    data = to_bytes(program)
+    program = from_bytes(data, out / f"{name}.qornn")  # as whoever has that file would export it again
+    made = make(program, name=name, layout=layout, vector_steps=vector_steps, command=command)
+    c_folder.write(out, name, made.files | {f"{name}.qornn": data})
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """All files but the program's own, and the sizes that they state."""
+
+    files: dict[str, bytes]
+    data_bytes: int
+    vectors_bytes: int
+    ram_bytes: int
+
+
+def make(program: IntegerProgram, *, name: str, layout: Layout, vector_steps: int, command: str) -> Made:
+    """The files of an export: the same program and options give the same bytes."""
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
     if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
         raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
-    c_folder.check(out, name)
     found, vectors = constants(program, layout), c_vectors.vectors(program, vector_steps)
     words = _words(program, found, vectors, name=name, layout=layout)
     runtime = c_folder.runtime()
     words["runtime"] = " ".join(runtime)
-    words["command"] = _plain(command or f"qornn.export.c(program, {str(out)!r}, name={name!r}, layout={layout!r})")
+    words["command"] = _plain(command)
     model = {
         f"{name}.h": c_folder.fill("model.h", words),
         f"{name}.c": c_folder.fill("model.c", words | {"arrays": _arrays(name, found)}),
@@ -58,9 +81,8 @@ def c(
         "Makefile": c_folder.fill("Makefile", words),
         "README.md": c_folder.fill("README.md", words | _for_markdown(words)),
     }
-    texts = {file: text.encode() for file, text in model.items()}
-    c_folder.write(out, name, texts | runtime | {f"{name}.qornn": to_bytes(program)})
-    return out
+    sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
+    return Made(files={file: text.encode() for file, text in model.items()} | runtime, **sizes)
 
 
 def _words(
@@ -74,6 +96,7 @@ def _words(
         "name": name,
         "marker": c_folder.MARKER,
         "version": __version__,
+        "format": FORMAT,
         "facts": "\n".join(f"   {line}" for line in _facts(program, layout)),
         "memory": _table(_memory(program, found, layout)),
         "work": _table(_work(program)),
@@ -275,4 +298,5 @@ def _vector_arrays(name: str, vectors: Vectors) -> str:
 def _plain(text: str) -> str:
     """One line that cannot end a comment, whatever a program file says about itself."""
     text = text.encode("ascii", "backslashreplace").decode()
+    text = re.sub(r"\?(?=\?)", "? ", text)  # trigraphs: ??/ is a backslash to C99
     return "".join(ch if ch.isprintable() else " " for ch in text).replace("*/", "* /").replace("/*", "/ *")[:300]

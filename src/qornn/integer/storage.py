@@ -86,8 +86,11 @@ def to_bytes(program: IntegerProgram) -> bytes:
 
 def load(path: str | Path) -> IntegerProgram:
     """The program in a file written by `save`; anything else is a ProgramError that says what it is."""
-    path = Path(path)
-    data = _read(path)
+    return from_bytes(_read(Path(path)), Path(path))
+
+
+def from_bytes(data: bytes, path: Path) -> IntegerProgram:
+    """The program in the contents of a file; errors speak of its path."""
     try:
         header = _header(path, data)
         tensors = parse(data)

@@ -8,6 +8,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +31,7 @@ BARE: Final = (
 )
 CODE_BYTES: Final = 8 * 1024  # start-up, example and model: three to six kB in practice
 TIMEOUT: Final = 600
+LONGEST: Final = 16 * 2**20  # bytes a replay may say: a difference tells three states
 
 
 class VerifyError(QornnError):
@@ -85,7 +88,7 @@ def _zig() -> str | None:
 def build_host(export: Export, folder: Path) -> Path:
     """An executable for this machine."""
     program = folder / "replay"
-    _compile([*host_compiler(), *FLAGS, *map(str, export.sources), "-o", str(program)], folder, "the host")
+    _compile([*host_compiler(), *FLAGS, *map(str, export.put(folder)), "-o", str(program)], folder, "the host")
     return program
 
 
@@ -101,7 +104,7 @@ def build(
     script = re.sub(r"@(\w+)@", lambda match: words[match[1]], (boards / "link.ld").read_text(encoding="utf-8"))
     (folder / "link.ld").write_text(script, encoding="utf-8")
     (folder / "qornn_board.c").write_bytes((boards / f"{target.family}.c").read_bytes())
-    sources = [str(folder / "qornn_board.c"), *map(str, export.sources)]
+    sources = [str(folder / "qornn_board.c"), *map(str, export.put(folder))]
     link = ["-T", str(folder / "link.ld"), "-o", str(image)]
     _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], folder, name)
     return image
@@ -132,4 +135,28 @@ def _compile(command: list[str], folder: Path, name: str) -> None:
         raise VerifyError(f"the compiler for {name} did not run: {error}") from error
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()
-        raise VerifyError(f"the folder does not compile for {name}:\n" + "\n".join(words[:20]))
+        raise VerifyError(f"the C does not compile for {name}:\n" + "\n".join(words[:20]))
+
+
+def said(command: list[str], folder: Path) -> tuple[str, int]:
+    """What a program says on both streams, and its status; neither its time nor its output is endless."""
+    name = Path(command[0]).name
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        running = subprocess.Popen(command, cwd=folder, **pipes)  # type: ignore[call-overload]
+    except OSError as error:
+        raise VerifyError(f"{name} did not run: {error}") from error
+    started, data = time.monotonic(), b""
+    timer = threading.Timer(TIMEOUT, running.kill)
+    timer.start()
+    try:
+        data = running.stdout.read(LONGEST + 1)
+        if len(data) <= LONGEST:
+            running.wait()
+    finally:
+        timer.cancel()
+        running.kill()  # which does nothing to a process that has ended
+        running.communicate()
+    if len(data) > LONGEST or time.monotonic() - started >= TIMEOUT:
+        raise VerifyError(f"{name} was stopped: it ran for {TIMEOUT} s or said more than {LONGEST} bytes")
+    return data.decode(errors="replace"), running.returncode

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from qornn.integer.simulate import input_sums, step
 class Difference:
     """Where a replay left the law; got and want are integers, or float32 outputs."""
 
-    step: int | None  # None: no step shows it, but the constants are not those that were exported
+    step: int | None  # None: no step shows it, but a file or the constants are not those that were exported
+    file: str | None = None  # or several, as text
     unit: int | None = None
     input: int | None = None  # of a float sample that became another raw one
     output: int | None = None
@@ -25,6 +26,8 @@ class Difference:
     want: float | None = None
 
     def __str__(self) -> str:
+        if self.file is not None:
+            return f"{self.file}: not what the program in the folder exports; export the folder again"
         if self.step is None:
             return "no step shows it, but the constants are not those that were exported (their checksum differs)"
         where = f"step {self.step}"
@@ -37,7 +40,7 @@ class Difference:
         return where if self.got is None else f"{where}: got {self.got}, want {self.want}"
 
 
-def parse(said: str, program: Callable[[], IntegerProgram | None]) -> tuple[int | None, Difference | None]:
+def parse(said: str, program: IntegerProgram | None) -> tuple[int | None, Difference | None]:
     """What the example said: the number of exact steps, or the first difference, both None if neither was said.
 
     A device holds only hashes of most states. It tells what the step was given and what came out, so whoever has
@@ -60,8 +63,7 @@ def parse(said: str, program: Callable[[], IntegerProgram | None]) -> tuple[int 
     rows = {
         key: np.array(row.split(), np.int64) for key, row in re.findall(r"^([a-z]+)((?: -?\d+)+)$", said, re.MULTILINE)
     }
-    law = program()
-    return at, Difference(step=at) if law is None else _locate(at, rows, law)
+    return at, Difference(step=at) if program is None else _locate(at, rows, program)
 
 
 def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Difference:
@@ -79,6 +81,7 @@ def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Di
             raw = raw[..., 0] if codes else raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
             want = step(program, rows["before"][None], input_sums(program, raw)[0])[0]
         first = int(np.flatnonzero(got != want)[0])
-        return Difference(step=at, **{key: first}, got=got[first].item(), want=want[first].item())
+        where: dict[str, Any] = {key: first}
+        return Difference(step=at, **where, got=got[first].item(), want=want[first].item())
     except (KeyError, IndexError, ValueError):  # the program beside is another one, or the text was cut
         return Difference(step=at)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Final
 
 from qornn.verify import build
-from qornn.verify.build import VerifyError
 from qornn.verify.folder import Export
 from qornn.verify.targets import Target
 
@@ -25,12 +23,12 @@ def outputs(
     qemu, gcc = build.tool(QEMU), build.tool(GCC)
     if qemu is None:
         return [], [f"{QEMU} is not installed"]
-    if target.qemu not in _said([qemu, "-machine", "help"], scratch)[0]:
+    if target.qemu not in build.said([qemu, "-machine", "help"], scratch)[0]:
         return [], [f"{QEMU} has no machine {target.qemu}"]
     images, skipped = {"zig cc": image}, []
     if gcc is None:
         skipped.append(f"{GCC} is not installed")
-    elif not Path(_said([gcc, f"-print-file-name={SPECS}"], scratch)[0].strip()).is_absolute():
+    elif not Path(build.said([gcc, f"-print-file-name={SPECS}"], scratch)[0].strip()).is_absolute():
         skipped.append(f"{GCC} is installed without newlib ({SPECS})")
     else:
         folder = scratch / "gcc"
@@ -47,21 +45,5 @@ def outputs(
 def _run(machine: list[str], image: Path) -> tuple[str, int]:
     semihosting = ["-semihosting-config", "enable=on,target=native"]
     quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
-    return _said([*machine, *quiet, *semihosting, "-kernel", str(image)], image.parent)
-
-
-def _said(command: list[str], folder: Path) -> tuple[str, int]:
-    """Both streams: where semihosting writes depends on QEMU's version."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=build.TIMEOUT,
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifyError(f"{Path(command[0]).name} did not run: {error}") from error
-    return done.stdout, done.returncode
+    # Some versions write what semihosting says to one stream, some to the other.
+    return build.said([*machine, *quiet, *semihosting, "-kernel", str(image)], image.parent)

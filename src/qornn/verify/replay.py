@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ class Result:
     compiler: str = ""
     ran_on: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # files that differ, but are not compiled
     instructions_per_step: int | None = None  # the most of the counted steps; instructions, not cycles
     instructions_per_readout: int | None = None
     flash_bytes: int | None = None  # constants and code of the model, without start-up, example and vectors
@@ -42,10 +42,28 @@ class Result:
 
 
 def verify(out: str | Path, target: str = "host") -> Result:
-    """Compile an exported folder for a target, replay its test vectors, and measure."""
+    """Compare an exported folder with what its program exports; compile that, replay the test vectors, and measure.
+
+    What is compiled is made anew from NAME.qornn, with a replay program of this package; files that differ are named,
+    and neither they nor the example or the Makefile in the folder are ever compiled or run.
+    """
     if target not in TARGETS:
         raise unknown("target", target, TARGETS)
-    export, device = folder.find(out), TARGETS[target]
+    export = folder.find(out)
+    if export.differing:
+        return Result(
+            target=target,
+            steps=0,
+            exact=False,
+            difference=Difference(step=None, file=", ".join(export.differing)),
+            notes=export.notes,
+        )
+    return replace(replayed(export, target), notes=export.notes)
+
+
+def replayed(export: Export, target: str) -> Result:
+    """The files of an export, compiled in a place of their own and run."""
+    device = TARGETS[target]
     with tempfile.TemporaryDirectory(prefix="qornn-verify-") as scratch:
         if device is None:
             return _on_host(export, Path(scratch))
@@ -62,13 +80,7 @@ def measure(out: str | Path, target: str) -> dict[str, Any]:
 
 def _on_host(export: Export, scratch: Path) -> Result:
     program = build.build_host(export, scratch)
-    try:
-        done = subprocess.run(
-            [str(program)], capture_output=True, encoding="utf-8", errors="replace", timeout=build.TIMEOUT
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifyError(f"the compiled example did not run: {error}") from error
-    steps, difference = _judge(export, done.stdout, done.returncode)
+    steps, difference = _judge(export, *build.said([str(program)], scratch))
     return Result(
         target="host",
         steps=steps,
@@ -83,7 +95,8 @@ def _on_device(export: Export, scratch: Path, name: str, target: Target) -> Resu
     path = build.build(export, scratch, name, target, build.cross_compiler(name), target.zig)
     image = elf.read(path)
     lean = elf.read(_without_floats(export, scratch, name, target)) if export.in_double else image
-    steps, difference, counted, ran_on = 0, None, {}, []
+    steps, difference, ran_on = 0, None, []
+    counted: dict[str, Any] = {}
     if target.cpu is not None:
         machine = Machine(image, target)
         machine.run()
@@ -123,11 +136,11 @@ def _judge(export: Export, said: str, status: int | None) -> tuple[int, Differen
     """Steps that were exact, and the first that was not."""
     steps, difference = parse(said, export.program)
     if difference is None and (status != 0 or steps is None):
-        raise VerifyError(f"the example ended with status {status} and said {said[-400:]!r}; export the folder again")
+        raise VerifyError(f"the replay ended with status {status} and said {said[-400:]!r}")
     return steps or 0, difference
 
 
-def _count(export: Export, machine: Machine) -> dict[str, int]:
+def _count(export: Export, machine: Machine) -> dict[str, Any]:
     """Instructions and stack of a few steps, the later of them with a state that is not zero."""
     instructions, depths, readout = [], [], 0
     for _ in range(COUNTED):

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#define @name@_FORMAT @format@
 #define @name@_SEQUENCES @sequences@
 #define @name@_STEPS @steps@
 #define @name@_TOTAL @total@

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qornn.errors import SettingsError
+from qornn.errors import SettingsError, shown
 
 FULL_PRECISION = "fp"  # how None is spelled on the command line and in recipes
 BITS = range(2, 9)
@@ -14,7 +14,7 @@ def check_bits(bits: object) -> int:
     if isinstance(bits, bool) or not isinstance(bits, int) or bits not in BITS:
         activations = bits if isinstance(bits, int) and 8 < bits <= 16 else 12
         raise SettingsError(
-            f"bits must be in 2..8, got {bits!r}; activations take activation_bits={activations}, "
+            f"bits must be in 2..8, got {shown(bits)}; activations take activation_bits={activations}, "
             f"full precision is None ({FULL_PRECISION!r} on the command line and in recipes)"
         )
     return bits
@@ -24,7 +24,7 @@ def parse_bits(bits: int | str | None) -> int | None:
     """2..8 as a number or in words; None or "fp" is full precision."""
     if bits is None or (isinstance(bits, str) and bits.lower() == FULL_PRECISION):
         return None
-    return check_bits(int(bits) if isinstance(bits, str) and bits.isdecimal() else bits)
+    return check_bits(int(bits) if isinstance(bits, str) and bits.isdecimal() and len(bits) < 5 else bits)
 
 
 def lossless(low: int, high: int, offset: int = 0) -> int:

@@ -37,9 +37,9 @@ class DivergenceError(QornnError):
 def unknown(kind: str, name: object, choices: Iterable[str]) -> SettingsError:
     """The error for a name that is not among the choices: lists them and suggests the nearest one."""
     names = sorted(choices)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name[:60], names, n=1, cutoff=0.5) if isinstance(name, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return SettingsError(f"unknown {kind} {name!r}; choose from {', '.join(names)}.{hint}")
+    return SettingsError(f"unknown {kind} {shown(name)}; choose from {', '.join(names)}.{hint}")
 
 
 def shown(value: object, *, length: int = 60) -> str:

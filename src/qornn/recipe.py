@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from qornn.bits import FULL_PRECISION, parse_bits
-from qornn.errors import CheckpointError, SettingsError, unknown
+from qornn.errors import CheckpointError, SettingsError, shown, unknown
+from qornn.foreign import Unreadable, is_number, parse_toml, read_text
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
 from qornn.text import readable
@@ -232,8 +233,8 @@ def read_run(folder: Path) -> Recipe:
     """The recipe of a run folder."""
     path = folder / "recipe.toml"
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path)
+    except Unreadable as error:
         raise CheckpointError(f"{folder} is not a run folder: cannot read {path} ({error})") from error
     return from_toml(text, where=str(path))
 
@@ -241,8 +242,8 @@ def read_run(folder: Path) -> Recipe:
 def from_toml(text: str, *, where: str = "recipe") -> Recipe:
     """Read a resolved recipe; errors name the place."""
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        tables = parse_toml(text)
+    except Unreadable as error:
         raise SettingsError(f"{where} is not valid TOML: {error}") from error
     return from_tables(tables)
 
@@ -253,7 +254,7 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
         if table not in ("task", "model", "train"):
             raise unknown("recipe table", table, ["task", "model", "train"])
         if not isinstance(values, Mapping):
-            raise SettingsError(f"[{table}] must be a table of settings, got {values!r}")
+            raise SettingsError(f"[{table}] must be a table of settings, got {shown(values)}")
     task = dict(tables.get("task", {}))
     name = task.get("name")
     if not isinstance(name, str) or name not in TASKS:
@@ -327,26 +328,26 @@ def _typed(key: str, value: Any, field: Field[Any]) -> Any:
         return parse_bits(value)
     if value is None and (optional or field.default is MISSING):
         return None
-    if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+    if kind == "float" and is_number(value):
         return float(value)
-    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
+    if kind == "int" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
         return value
     if kind == "bool" and isinstance(value, bool):
         return value
     if kind == "str" and isinstance(value, str):
         return _utf8(key, value)
-    raise SettingsError(f"{key} must be {kind}, got {value!r}")
+    raise SettingsError(f"{key} must be {kind}, got {shown(value)}")
 
 
 def _parse_assignment(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if "\n" in text or "\r" in text:
-        raise SettingsError(f"{text!r}: a setting is one line; give --set once for each")
+        raise SettingsError(f"{shown(text)}: a setting is one line; give --set once for each")
     if not equals:
         raise SettingsError(f"{text!r}: a setting is written KEY=VALUE, as in train.lr=1e-3")
     try:
-        return key.strip(), tomllib.loads(f"v = {value.strip()}")["v"]
-    except tomllib.TOMLDecodeError:  # a bare word, as typed in a shell
+        return key.strip(), parse_toml(f"v = {value.strip()}")["v"]
+    except Unreadable:  # a bare word, as typed in a shell
         word = value.strip()
         return key.strip(), _number(word) if word else word
 

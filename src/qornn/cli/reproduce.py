@@ -182,9 +182,9 @@ def _list(name: str, jobs: list[Job], json: bool) -> None:
 
 def _print(name: str, results: Path, failed: list[Outcome], json: bool, only: AbstractSet[str] | None) -> None:
     """The table, or those of its rows that --cells names."""
-    from qornn.reproduce import grid, records, tables
+    from qornn.reproduce import grid, tables
 
-    there = records.read_all(results)
+    there = _whole_records(results)
     made = tables.table(name, there)
     shown = [only is None or row.get("cell") in only for row in made.data]
     data = list(compress(made.data, shown))
@@ -215,13 +215,23 @@ def _instability(out: Path, seed: int, json: bool) -> None:
 
 def _renew(page: Path, results: Path) -> None:
     from qornn.files import write_atomically
-    from qornn.reproduce import records, tables
+    from qornn.reproduce import tables
 
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot read the page {page}: {error.strerror or error}") from error
-    write_atomically(page, tables.renew(text, records.read_all(results)))
+    write_atomically(page, tables.renew(text, _whole_records(results)))
+
+
+def _whole_records(results: Path) -> list[dict[str, Any]]:
+    """Records that tables can be made of; the others are named."""
+    from qornn.reproduce.report_records import read_records
+
+    whole, warnings = read_records(results) if results.is_dir() else ([], [])
+    for warning in warnings:
+        _say(warning)
+    return whole
 
 
 def _values(rows: list[dict[str, Any]]) -> list[list[Any]]:

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from qornn import __version__
-from qornn.errors import DivergenceError, SettingsError
+from qornn.errors import CheckpointError, DivergenceError, SettingsError
 from qornn.files import write_atomically
+from qornn.foreign import read_text, reason
 from qornn.recipe import read_run
 from qornn.reproduce import records
 from qornn.reproduce.grid import Job, differences
@@ -82,7 +83,7 @@ def _train_and_record(job: Job) -> dict[str, Any]:
     run = runs.load(job.folder)
     _, step, _ = _progress(job.folder)
     previous = records.read(job.id, job.results)
-    if not run.finished and previous is not None and previous["steps"] == step:
+    if not run.finished and previous is not None and previous.get("steps") == step:
         return previous  # nothing new to measure
     return _record(job, status="done" if run.finished else "partial", **measure(job, run))
 
@@ -92,7 +93,10 @@ def _out_of_time(job: Job) -> bool:
     if job.budget is None:
         return False
     note = job.folder / SPENT
-    spent = float(note.read_text(encoding="utf-8")) if note.exists() else 0.0
+    try:
+        spent = float(read_text(note)) if note.exists() else 0.0
+    except ValueError as error:
+        raise CheckpointError(f"cannot read {note}: {reason(error)}; delete it to train on") from error
     return max(spent, _progress(job.folder)[0]) >= job.budget
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 from typing import Any
 
 from qornn.errors import DataError
 from qornn.files import to_json, write_atomically
+from qornn.foreign import Unreadable, read_json
 
 FOLDER = "cells"  # inside the results folder
 POINTS = 100  # of each of the two curves: training loss and validation
 FINISHED = ("done", "diverged")
+STATES = (*FINISHED, "partial")
 
 
 def path_of(id: str, results: Path) -> Path:
@@ -101,11 +102,11 @@ def _cpu() -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        record = read_json(path)
+    except Unreadable as error:
         raise DataError(
             f"cannot read the record {path}: {error}; delete it, and `qornn reproduce` makes it again"
         ) from error
-    if not isinstance(record, dict) or "id" not in record or "status" not in record:
+    if not isinstance(record, dict) or not isinstance(record.get("id"), str) or record.get("status") not in STATES:
         raise DataError(f"{path} is not a record; delete it, and `qornn reproduce` makes it again")
     return record

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qornn.errors import DataError, QornnError, SettingsError
+from qornn.errors import DataError, QornnError, SettingsError, shown
+from qornn.foreign import is_number
 from qornn.recipe import from_tables
 from qornn.reproduce import grid, records
 
@@ -36,6 +38,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "curve": (list,),
 }
 LARGEST = 10**15  # no count of ours is near
+_SCHEDULES = ("whole", "cut", "compressed", None)
 _INTEGER = ("value", "alpha_W", "alpha_W_alpha_h")
 
 
@@ -68,16 +71,24 @@ def _check(record: Record, name: str) -> None:
             raise DataError(f"it has no {key!r}")
         _check_kind(key, record[key], kinds)
     if record["id"] != name:
-        raise DataError(f"it calls itself {record['id']!r}")
+        raise DataError(f"it calls itself {shown(record['id'])}")
     for key in _INTEGER:
         _check_kind(f"integer.{key}", (record["integer"] or {}).get(key), (*_NUMBER, type(None)))
     refit = (record["integer"] or {}).get("refit")
     _check_kind("integer.refit", refit, (dict, type(None)))
     _check_kind("integer.refit.value", (refit or {}).get("value"), (*_NUMBER, type(None)))
+    _check_kind("narrow", record.get("narrow"), (dict, type(None)))
+    _check_kind("narrow.value", (record.get("narrow") or {}).get("value"), (*_NUMBER, type(None)))
+    _check_kind("note", record.get("note"), (str, type(None)))
+    if record["schedule"] not in _SCHEDULES:
+        raise DataError(f"its 'schedule' is {shown(record['schedule'])}")
+    for point in record["curve"]:
+        if not isinstance(point, list) or len(point) < 4 or not all(v is None or is_number(v) for v in point):
+            raise DataError(f"its 'curve' has the point {shown(point)}")
     if not {"cpu", "threads", "device"} <= record["machine"].keys():
         raise DataError("its 'machine' does not say cpu, threads and device")
     if entry_id(record) not in {entry.id for entry in grid.entries()}:
-        raise DataError(f"{entry_id(record)!r} is no cell of the paper's tables")
+        raise DataError(f"{shown(entry_id(record))} is no cell of the paper's tables")
     try:
         from_tables(record["settings"])
     except QornnError as error:
@@ -86,5 +97,6 @@ def _check(record: Record, name: str) -> None:
 
 def _check_kind(key: str, value: Any, kinds: tuple[type, ...]) -> None:
     boolean = isinstance(value, bool) and bool not in kinds
-    if boolean or not isinstance(value, kinds) or (isinstance(value, int) and abs(value) > LARGEST):
+    infinite = isinstance(value, float) and not math.isfinite(value)
+    if boolean or infinite or not isinstance(value, kinds) or (isinstance(value, int) and abs(value) > LARGEST):
         raise DataError(f"its {key!r} is {str(value)[:40]!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,24 @@ def build_model(recipe: Recipe, task: Task) -> nn.Module:
     kind = recipe.model.kind
     if kind not in MODELS:
         raise unknown("model", kind, MODELS)
+    _check_memory(recipe.model)
     generator = torch.Generator().manual_seed(recipe.train.seed)
     return MODELS[kind](recipe.model, task, generator)
+
+
+def _check_memory(settings: ModelSettings) -> None:
+    """Refuse a matrix that this machine cannot hold: some systems grant any memory, and end the process later."""
+    stored = settings.kind != "qornn" or settings.map not in STRUCTURED
+    size = 8 * settings.n_h ** (2 if stored else 1)  # in float64, as it is drawn
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return
+    if size > there:
+        raise SettingsError(
+            f"model.n_h={settings.n_h} needs {size / 1e9:.4g} GB for its matrix alone, and this machine has "
+            f"{there / 1e9:.4g} GB; use fewer units" + (", or a map that stores no matrix" if stored else "")
+        )
 
 
 def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:

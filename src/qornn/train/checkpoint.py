@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,31 @@ from torch import Tensor, nn
 
 from qornn.errors import CheckpointError, shown
 from qornn.files import write_atomically
+from qornn.foreign import Unreadable, is_count, is_number, parse_json, read_bytes, reason
 
 SCHEMA = 1
 KEPT = 2  # the newest and the one before it
 MOMENTS: dict[type[torch.optim.Optimizer], tuple[str, ...]] = {
     torch.optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
     torch.optim.RMSprop: ("step", "square_avg"),
+}
+LARGEST = 1 << 36  # bytes of a file of weights
+MOST_THREADS = 1024  # no machine has more cores, and the compiler's threads end the process where they cannot be made
+DTYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.uint8}
+DTYPES |= {torch.int8, torch.int16, torch.int32, torch.int64}
+UNSEEN = ("loss", "norm", "training")  # of a step whose evaluation was cut off
+_EXTRA: dict[str, Callable[[Any], bool]] = {
+    "log_length": is_count,
+    "seconds": lambda value: is_number(value) and 0 <= value < float("inf"),
+    "best": lambda value: is_number(value) and not math.isnan(value),
+    "threads": lambda value: is_count(value, most=MOST_THREADS) and value > 0,
+    "device": lambda value: isinstance(value, str),
+    "optimizer": lambda value: isinstance(value, str),
+    "unmoved": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    "unseen": lambda value: (
+        value is None
+        or (isinstance(value, dict) and value.keys() == set(UNSEEN) and all(is_number(v) for v in value.values()))
+    ),
 }
 # What the weights do not depend on, or once they are begun no longer.
 MAY_CHANGE = {"data_dir", "start", "log_every", "eval_every", "checkpoint_every", "checkpoint_seconds"}
@@ -68,11 +88,22 @@ def load(path: Path) -> Checkpoint:
     for key, tensor in tensors.items():
         part, _, name = key.partition(":")
         if part not in parts:
-            raise CheckpointError(f"{path} is not a checkpoint of a run: unexpected tensor {key!r}")
+            raise CheckpointError(f"{path} is not a checkpoint of a run: unexpected tensor {shown(key)}")
         parts[part][name] = tensor
-    if not isinstance(facts.get("step"), int) or not isinstance(facts.get("extra"), dict):
+    if not is_count(facts.get("step")) or not isinstance(facts.get("extra"), dict):
         raise CheckpointError(f"{path} is not a checkpoint of a run: it does not say its step")
+    for name, value in facts["extra"].items():
+        if name in _EXTRA and not _EXTRA[name](value):
+            raise CheckpointError(_refused(path, f"says that its {name} is {shown(value)}"))
     return Checkpoint(facts["step"], parts["model"], parts["optimizer"], parts["rng"], facts["extra"])
+
+
+def demand(checkpoint: Checkpoint, path: Path, *names: str) -> list[Any]:
+    """Those of the extra facts; a checkpoint of a run has them all."""
+    for name in names:
+        if name not in checkpoint.extra:
+            raise CheckpointError(_refused(path, f"does not say its {name}"))
+    return [checkpoint.extra[name] for name in names]
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -86,16 +117,24 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and facts of a file written by `save_tensors`; a damaged file is named, never half-loaded."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, largest=LARGEST)
+    except Unreadable as error:
+        raise CheckpointError(f"cannot read {path}: {error}") from error
+    try:
         tensors = parse(data)
         length = int.from_bytes(data[:8], "little")
-        header = dict(json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["qornn"]))
-    except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {error.strerror or error}") from error
+        header = parse_json(parse_json(data[8 : 8 + length])["__metadata__"]["qornn"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(_damaged(path, f"{error}")) from error
+        raise CheckpointError(_damaged(path, reason(error))) from error
+    if not isinstance(header, dict):
+        raise CheckpointError(_damaged(path, "its header is no table"))
     if header.get("schema") != SCHEMA:
-        raise CheckpointError(f"{path} has schema {header.get('schema')!r}, this version reads {SCHEMA}; upgrade qornn")
+        raise CheckpointError(
+            f"{path} has schema {shown(header.get('schema'))}, this version reads {SCHEMA}; upgrade qornn"
+        )
+    strange = sorted({str(tensor.dtype) for tensor in tensors.values() if tensor.dtype not in DTYPES})
+    if strange:
+        raise CheckpointError(_refused(path, f"holds numbers of the type {strange[0]}"))
     facts = {key: value for key, value in header.items() if key not in ("schema", "sha256")}
     if header.get("sha256") != _digest(tensors, facts):
         raise CheckpointError(_damaged(path, "its contents do not match its digest"))
@@ -105,11 +144,14 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def load_into(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Copy weights into a model of the same names and shapes, all or nothing."""
     own = model.state_dict()
-    wrong = sorted(own.keys() ^ tensors.keys()) or sorted(k for k in own if own[k].shape != tensors[k].shape)
+    wrong = sorted(own.keys() ^ tensors.keys()) or sorted(k for k in own if _form(own[k]) != _form(tensors[k]))
     if wrong:
         name = wrong[0]
-        shapes = [tuple(t[name].shape) if name in t else "absent" for t in (tensors, own)]
-        raise CheckpointError(f"{path} belongs to another model: {name} is {shapes[0]} there and {shapes[1]} here")
+        forms = [_form(t[name]) if name in t else "absent" for t in (tensors, own)]
+        raise CheckpointError(f"{path} belongs to another model: {shown(name)} is {forms[0]} there and {forms[1]} here")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise CheckpointError(_refused(path, f"holds NaN or infinity in {name}"))
     model.load_state_dict(dict(tensors))
 
 
@@ -139,12 +181,22 @@ def load_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, checkpoin
     for key, value in checkpoint.optimizer.items():
         name, _, kind = key.rpartition("/")
         if name not in held or (kinds and kind not in kinds):
-            raise CheckpointError(f"{path} has an optimizer that knows {key!r}, which this model does not have")
+            raise CheckpointError(f"{path} has an optimizer that knows {shown(key)}, which this model does not have")
         parameter = held[name]
         if kinds and value.shape != (torch.Size() if kind == "step" else parameter.shape):
             raise CheckpointError(_refused(path, f"has the optimizer's {key} in the shape {tuple(value.shape)}"))
         on_device = value.to(parameter.device) if value.shape == parameter.shape else value
         optimizer.state[parameter][kind] = on_device.clone()
+
+
+def set_generator(generator: torch.Generator, state: Tensor | None, path: Path) -> None:
+    """Put a generator where the checkpoint says that it stood."""
+    try:
+        if state is None or _form(state) != _form(generator.get_state()):
+            raise RuntimeError
+        generator.set_state(state)
+    except RuntimeError as error:
+        raise CheckpointError(_refused(path, "does not say where its random numbers stood")) from error
 
 
 def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]]) -> None:
@@ -164,8 +216,13 @@ def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]])
                 )
 
 
+def _form(tensor: Tensor) -> str:
+    plain = "" if tensor.dtype is torch.float32 else f" {tensor.dtype}"
+    return f"{tuple(tensor.shape)}{plain}"
+
+
 def _word(value: object) -> str:
-    return value if isinstance(value, str) and value.isidentifier() else shown(value)
+    return value if isinstance(value, str) and value.isidentifier() and len(value) < 60 else shown(value)
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from qornn.errors import WriteError
+from qornn.errors import CheckpointError, WriteError, shown
 from qornn.files import to_json, write_atomically
+from qornn.foreign import Unreadable, is_count, is_number, parse_json, read_text
 from qornn.plotting import in_picture, own_style
 
 
@@ -43,7 +44,10 @@ class MetricsLog:
     @property
     def length(self) -> int:
         """Bytes on disk."""
-        return 0 if self.path is None else self.path.stat().st_size
+        if self.path is None:
+            return 0
+        with _writing(self.path):
+            return self.path.stat().st_size
 
     def write(self, record: dict[str, Any]) -> None:
         if self.path is None:
@@ -77,8 +81,24 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Every whole record; a last line cut short by a kill is left out."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # what follows the last newline is not whole
-    return [json.loads(line) for line in lines]
+    try:
+        lines = read_text(path).split("\n")[:-1]  # what follows the last newline is not whole
+        return [_record(line) for line in lines]
+    except Unreadable as error:
+        raise CheckpointError(
+            f"cannot read {path}: {error}; delete it: weights do not depend on it, only the curve begins anew"
+        ) from error
+
+
+def _record(line: str) -> dict[str, Any]:
+    """A step, and figures by name; None is one that could not be measured."""
+    record = parse_json(line)
+    if not isinstance(record, dict) or not is_count(record.get("step")):
+        raise Unreadable(f"{shown(line)} is not the record of a step")
+    for key, value in record.items():
+        if not (value is None or isinstance(value, bool) or (is_number(value) and math.isfinite(value))):
+            raise Unreadable(f"the {shown(key)} of step {record['step']} is {shown(value)}")
+    return record
 
 
 class Display:
@@ -136,7 +156,7 @@ def draw_curve(folder: Path, *, metric: str, baseline: float) -> None:
     from matplotlib.figure import Figure
 
     records = read_metrics(folder / "metrics.jsonl")
-    losses = [(r["step"], r["loss"]) for r in records if "loss" in r]
+    losses = [(r["step"], r["loss"]) for r in records if r.get("loss") is not None]
     scores = [(r["step"], r["validation"]) for r in records if r.get("validation") is not None]
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)

@@ -20,7 +20,7 @@ from qornn.train import checkpoint as checkpoints
 from qornn.train import place
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import Stopped, diagnostics, evaluate
-from qornn.train.log import Display, MetricsLog, draw_curve
+from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
 from qornn.train.optim import (
     learning_rate,
     make_optimizer,
@@ -92,8 +92,10 @@ class Trainer:
 
     def _run(self) -> dict[str, Any]:
         began = time.monotonic() - self.seconds
-        if self.out is not None and self.processes.first and not self.resuming:
-            place.check_new(self.out)
+        if self.out is not None and self.processes.first:
+            if not self.resuming:
+                place.check_new(self.out)
+            read_metrics(self.out / "metrics.jsonl")  # damaged, it would end the run at the next drawing
         log = MetricsLog(self.out if self.processes.first else None, length=self._log_length)
         model = self.processes.wrap(self.model)
         try:
@@ -283,13 +285,13 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """Go on from a checkpoint."""
         state = checkpoints.load(path)
-        checkpoints.check_recipe(path, {"train": {"optimizer": state.extra["optimizer"]}}, self.recipe)
+        made, best, seconds, length = checkpoints.demand(state, path, "optimizer", "best", "seconds", "log_length")
+        checkpoints.check_recipe(path, {"train": {"optimizer": made}}, self.recipe)
         checkpoints.check_recipe(path, state.extra.get("recipe"), self.recipe)
         checkpoints.load_into(self.model, state.model, path)
         checkpoints.load_optimizer(self.optimizer, self.model, state, path)
-        self.generator.set_state(state.rng["retraction"])
-        self.step, self.best = state.step, float(state.extra["best"])
-        self.seconds, self._log_length = float(state.extra["seconds"]), int(state.extra["log_length"])
+        checkpoints.set_generator(self.generator, state.rng.get("retraction"), path)
+        self.step, self.best, self.seconds, self._log_length = state.step, float(best), float(seconds), length
         self._unseen = state.extra.get("unseen")
         self._project(tolerance=1e-3)  # wide: a healthy checkpoint must go on unchanged, bit for bit
 

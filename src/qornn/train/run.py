@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,11 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from qornn import __version__
-from qornn.errors import CheckpointError, SettingsError
+from qornn.errors import CheckpointError, SettingsError, shown
 from qornn.files import to_json, write_atomically
 from qornn.folders import is_free
+from qornn.foreign import Unreadable, is_number, is_there, read_json
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
@@ -27,6 +28,7 @@ from qornn.train.log import Display
 from qornn.train.loop import Trainer, choose_device
 
 MODEL_FILE = "model.safetensors"
+FIGURES = {"value", "baseline", "steps", "seconds", "orthogonality", "sigma_min", "sigma_max", "saturation", "max_h"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +110,28 @@ def load(folder: str | Path) -> Run:
         raise CheckpointError(f"{folder} holds no trained weights yet; `qornn resume {folder}` trains it")
     newest = checkpoints.load(saved[-1])
     model = _with_weights(recipe, newest.model, newest.extra.get("recipe"), saved[-1])
-    figures = {"steps": newest.step, "seconds": round(float(newest.extra["seconds"]), 3), "version": __version__}
+    (seconds,) = checkpoints.demand(newest, saved[-1], "seconds")
+    figures = {"steps": newest.step, "seconds": round(float(seconds), 3), "version": __version__}
     return Run(folder, recipe, model, figures, finished=False)
 
 
 def _with_weights(recipe: Recipe, tensors: Mapping[str, Tensor], made: object, path: Path) -> nn.Module:
     checkpoints.check_recipe(path, made, recipe.portable_tables())
-    model = build_model(recipe, build_task(recipe))
+    task = build_task(recipe)
+    _check_size(recipe, task, tensors, path)
+    model = build_model(recipe, task)
     checkpoints.load_into(model, tensors, path)
     return model
+
+
+def _check_size(recipe: Recipe, task: Task, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse weights of another size than the recipe's before a network of that size is made: it may be huge."""
+    n_h = recipe.model.n_h
+    stored = recipe.model.kind == "qornn" and recipe.model.map not in STRUCTURED
+    for name, shape in {"V": (task.n_o, n_h), **({"recurrence.W_raw": (n_h, n_h)} if stored else {})}.items():
+        if name in tensors and tuple(tensors[name].shape) != shape:
+            there = tuple(tensors[name].shape)
+            raise CheckpointError(f"{path} belongs to another model: {name} is {there} there and {shape} here")
 
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:
@@ -169,9 +184,12 @@ def _go_on(folder: Path, recipe: Recipe, device: str | None, quiet: bool) -> Run
     if (folder / MODEL_FILE).exists():  # finished by another process before this one came in
         return load(folder)
     saved = checkpoints.files(folder / "checkpoint")
-    facts = checkpoints.load(saved[-1]).extra if saved else {}
-    if saved:  # before a network of the wrong size is made
+    facts: dict[str, Any] = {}
+    if saved:
+        newest = checkpoints.load(saved[-1])
+        facts = newest.extra
         checkpoints.check_recipe(saved[-1], facts.get("recipe"), recipe.portable_tables())
+        _check_size(recipe, build_task(recipe), newest.model, saved[-1])
     torch.set_num_threads(facts.get("threads", torch.get_num_threads()))
     trainer = _trainer(recipe, folder, device or facts.get("device", "auto"), quiet)
     trainer.resuming = True
@@ -187,8 +205,9 @@ def _take_start_weights(trainer: Trainer) -> None:
     if not trainer.settings.start:
         return
     file = Path(trainer.settings.start) / MODEL_FILE
-    if not file.exists():
-        raise SettingsError(f"train.start must be a finished run, but there is no {file}; leave it out, or finish it")
+    if not is_there(file):
+        where = shown(str(file), length=500)[1:-1]
+        raise SettingsError(f"train.start must be a finished run, but there is no {where}; leave it out, or finish it")
     checkpoints.load_into(trainer.model, checkpoints.load_tensors(file)[0], file)
 
 
@@ -223,6 +242,12 @@ def _read_result(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise Unreadable("it is no table of figures")
+        for key, value in found.items():
+            if key in FIGURES and not (value is None or is_number(value)):
+                raise Unreadable(f"its {key} is {shown(value)}")
+        return found
+    except Unreadable as error:
         raise CheckpointError(f"cannot read {path}: {error}; delete it, and `qornn eval` measures again") from error

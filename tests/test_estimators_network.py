@@ -130,7 +130,7 @@ def test_a_quantizer_that_errs_is_named_by_its_input(tmp_path):
     subprocess.run(words, check=True)
     done = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stdout.startswith("differs step=0 input=")
+    assert done.stdout.startswith("differs step=9 input=")
 
 
 @needs_gcc

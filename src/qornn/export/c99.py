@@ -166,7 +166,8 @@ def _quantize_words(samples: Samples, name: str) -> dict[str, str]:
 
 
 def _samples_note(steps: int) -> str:
-    return f"   The first {steps} inputs are here as floats too, from which the replay makes them.\n" if steps else ""
+    which = f"The second sequence's first {steps} inputs are here as floats too"
+    return f"   {which}, from which the replay makes them.\n" if steps else ""
 
 
 def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:

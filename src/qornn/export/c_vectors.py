@@ -34,7 +34,9 @@ class Vectors:
     inputs: np.ndarray  # (steps, n_i) int16, or (steps, 1) codes
     states: np.ndarray  # (steps, n_h) int16
     outputs: np.ndarray  # (steps, n_o) float32 or int32
-    samples: np.ndarray  # (first steps, n_i) float32 that the first inputs were made of; none where no floats are taken
+    samples: (
+        np.ndarray
+    )  # (few, n_i) float32 of which the second sequence's first inputs are made; none where none are read
 
 
 def vectors(program: IntegerProgram, steps: int) -> Vectors:
@@ -44,7 +46,7 @@ def vectors(program: IntegerProgram, steps: int) -> Vectors:
     samples = _samples(program, rng, steps)
     if len(samples):
         raw = program.input.from_floats(samples)
-        inputs[: len(samples)] = raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
+        inputs[steps : steps + len(samples)] = raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
     ordinary = inputs[: SEQUENCES * steps].reshape(SEQUENCES, steps, -1)
     raw = _accepted(program, ordinary)
     states = simulate(program, raw)[0].reshape(-1, program.n_h)

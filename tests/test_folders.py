@@ -136,7 +136,7 @@ def test_new_and_empty_folders_are_free(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match=r"could not write .*file is a file, not a folder; choose another place"):
+    with pytest.raises(SettingsError, match=r"could not write .*file is a file, not a folder; choose another folder"):
         is_free(tmp_path / "file")
     with pytest.raises(SettingsError, match=r"below: .*file is a file"):
         is_free(tmp_path / "file" / "below")

@@ -87,7 +87,7 @@ def clean(folder: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file that could not be written once the work is done."""
+    """Refuse a file that could not be written once the work is done; what a killed process left there goes."""
     with reporting(path):
         target = end_of_links(path)
         state = state_of(target)
@@ -98,7 +98,9 @@ def check_file(path: Path) -> None:
                 raise OSError(errno.EACCES, os.strerror(errno.EACCES))
             return
         made = make_folders(target.parent)
+        clean(target.parent)
         try:
+            state_of(target)  # a name that is too long
             temporary, handle = create(target.parent)
             os.close(handle)
             temporary.unlink()

@@ -68,7 +68,7 @@ def is_free(out: Path) -> bool:
     nearest = next(path for path in (real, *real.parents) if path.exists())
     if not nearest.is_dir():
         name = out if nearest == real else nearest
-        raise SettingsError(f"could not write {out}: {name} is a file, not a folder; choose another place")
+        raise SettingsError(f"could not write {out}: {name} is a file, not a folder; choose another folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise SettingsError(f"{out} cannot be written: {nearest} takes no new files; choose another place")
     return nearest != real or not held_in(real)

@@ -5,8 +5,11 @@ import math
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import qornn.lower  # noqa: F401
+from qornn.cli import app
+from qornn.errors import WriteError
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +138,11 @@ def test_size_tells_the_bits_of_u_and_of_the_task_s_inputs(qornn_command):
     operations = json.loads(qornn_command(*words).stdout)["operations"]
     assert operations["fully_quantized"]["input"]["operands"] == "8x6 bits"
     assert operations["fully_quantized"]["recurrent"]["operands"] == "4x12 bits"
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path):
+    for out in ("/proc/none/p.qornn", tmp_path / "x" / ("n" * 300)):
+        result = CliRunner().invoke(app, ["lower", str(tmp_path / "no run"), "-o", str(out)])
+        assert isinstance(result.exception, WriteError)
+        assert str(out) in str(result.exception)
+    assert not list(tmp_path.iterdir())

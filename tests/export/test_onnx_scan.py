@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qornn.errors import QornnError, SettingsError, WriteError
+from qornn.export import onnx_scan
 from qornn.export.onnx_scan import onnx
 from qornn.integer.parts import Codes, FloatReadout, ModReLU, Samples
 from qornn.integer.requant import PerRow
@@ -288,3 +289,9 @@ def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
 def test_neither_torch_nor_onnx_is_imported_before_it_is_needed():
     code = "import sys, qornn.export.onnx_scan; print(*{'torch', 'onnx'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(monkeypatch):
+    monkeypatch.setattr(onnx_scan, "_model", lambda *_: pytest.fail("the graph was made first"))
+    with pytest.raises(WriteError, match="could not write"):
+        onnx(make(), "/proc/none/model.onnx")

@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -233,3 +234,11 @@ def test_a_killed_grid_goes_on_to_the_same_figures(tiny, make, tmp_path):
     whole = {outcome.job.id: outcome.record["value"] for outcome in engine.run(make(both, fraction=0.5))}
     assert went_on == whole
     assert first_lines(first) == done  # with the seconds they took: not trained a second time
+
+
+def test_a_record_that_cannot_be_written_is_told_before_the_training(make, monkeypatch):
+    monkeypatch.setattr(cells.runs, "start", lambda *_, **__: pytest.fail("it was trained first"))
+    (job,) = make()
+    (outcome,) = engine.run([replace(job, results=Path("/proc/none"))])
+    assert "could not write /proc/none" in outcome.error
+    assert not job.folder.exists()

@@ -3,15 +3,17 @@ import struct
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import matplotlib
 import pytest
 import torch
 from matplotlib import pyplot
 
-from qornn.errors import SettingsError
+from qornn.errors import SettingsError, WriteError
 from qornn.maps.starts import haar
 from qornn.quant import Uniform
+from qornn.reproduce import instability as module
 from qornn.reproduce.instability import bounds, instability, power_errors
 
 SMALL = {"n": 20, "matrices": 8, "n_h": 12, "T": 15, "progress": False}
@@ -187,3 +189,17 @@ def _chunks(png):
             data += png[at + 8 : at + 8 + length]
         at += 12 + length
     return data
+
+
+@pytest.mark.parametrize("text", ["my figures", "[1]", '{"settings": 1}', "[" * 100_000])
+def test_figures_of_somebody_else_are_not_replaced(text, tmp_path):
+    (tmp_path / "instability.json").write_text(text)
+    with pytest.raises(SettingsError, match="holds something else than these figures"):
+        instability(tmp_path, **SMALL)
+    assert (tmp_path / "instability.json").read_text() == text
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(monkeypatch):
+    monkeypatch.setattr(module, "haar", lambda *_, **__: pytest.fail("it worked first"))
+    with pytest.raises(WriteError, match="could not write"):
+        instability(Path("/proc/none"), **SMALL)

@@ -367,3 +367,13 @@ def test_the_command_prints_json_or_the_summary(tmp_path):
     assert str(tmp_path / "report.md") in told.stdout
     assert "broken.json" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Example: qornn report" in CliRunner().invoke(app, ["report", "--help"]).stdout
+
+
+def test_a_text_of_somebody_else_beside_the_page_is_not_replaced(tmp_path):
+    report(tmp_path, tmp_path / "thesis.html")
+    report(tmp_path, tmp_path / "thesis.html")  # its own
+    (tmp_path / "thesis.md").write_text("# Years of work")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(SettingsError, match=r"thesis\.md is no report.*choose another name"):
+        report(tmp_path, tmp_path / "thesis.html")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

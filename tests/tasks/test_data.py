@@ -1,5 +1,6 @@
 import hashlib
 import io
+import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -257,3 +258,15 @@ def test_a_user_without_a_home_is_told_which_folder_to_name(monkeypatch, tmp_pat
     file = put(tmp_path / "toy" / "toy.gz")
     monkeypatch.setenv("QORNN_DATA", str(tmp_path))
     assert locate(FILE) == file
+
+
+def test_a_download_removes_what_a_killed_one_left_and_is_readable_by_all(server):
+    address, _ = server
+    left = put(cache_folder() / "toy" / ".qornn-12-0123abcd-0.part")
+    before = os.umask(0o022)
+    try:
+        path = locate(from_urls(f"{address}/good"))
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert not left.exists()

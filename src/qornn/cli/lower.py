@@ -9,7 +9,6 @@ import typer
 
 from qornn.cli.options import ActivationBits, DataDir, Json, data_settings
 from qornn.cli.output import print_json, print_table
-from qornn.errors import SettingsError
 
 
 def run(
@@ -51,12 +50,12 @@ def run(
     from dataclasses import replace
 
     from qornn.bits import parse_bits
+    from qornn.files import check_file
     from qornn.lower import lower, score
     from qornn.train import load
     from qornn.train.evaluate import quantized
 
-    if out.is_dir():
-        raise SettingsError(f"{out} is a folder; name a file, as in -o {out / 'program.qornn'}")
+    check_file(out)
     trained = load(folder)
     trained = replace(trained, recipe=trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"])))
     with nullcontext() if bits is None else quantized(trained.model, parse_bits(bits)):

@@ -21,7 +21,7 @@ import numpy as np
 from qornn import __version__
 from qornn.errors import ProgramError, QornnError, SettingsError
 from qornn.export.onnx_product import mixed, product, weights
-from qornn.files import to_json, write_atomically
+from qornn.files import check_file, to_json, write_atomically
 from qornn.integer.parts import Codes, Identity, IntReadout, ModReLU, ReLU, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
@@ -55,6 +55,7 @@ def onnx(
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise SettingsError(f"name must be some text, got {name!r}")
     name = name or ("qornn_step" if single_step else "qornn")
+    check_file(path)
     write_atomically(path, _model(program, name, single_step, command).SerializeToString(deterministic=True))
 
 

@@ -14,7 +14,7 @@ import torch
 
 from qornn import __version__
 from qornn.errors import CheckpointError, DivergenceError, SettingsError
-from qornn.files import write_atomically
+from qornn.files import check_file, write_atomically
 from qornn.foreign import read_text, reason
 from qornn.recipe import read_run
 from qornn.reproduce import records
@@ -37,6 +37,7 @@ def make(job: Job) -> dict[str, Any]:
             found = records.read(job.id, job.results)
             if found is not None and found["status"] in records.FINISHED:
                 return found
+            check_file(records.path_of(job.id, job.results))
             return _train_and_record(job)
     finally:
         torch.set_num_threads(threads)  # a resumed run takes those of its checkpoint

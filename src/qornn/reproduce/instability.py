@@ -15,11 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from qornn.errors import SettingsError
-from qornn.files import write_atomically
+from qornn.files import check_file, write_atomically
+from qornn.folders import is_free
 from qornn.maps.starts import haar
 from qornn.quant import Uniform
 from qornn.reproduce.gradients import gradient_norms
 
+FILE = "instability.json"
 BATCH = 50  # matrices whose singular values are computed together
 
 
@@ -43,7 +45,7 @@ def instability(
     gradients        ‖∂L/∂h_t‖ against t in an untrained network of n_h units over T steps
     """
     _check(n, matrices, ks, powers)
-    _make_folder(out)  # now rather than after the work
+    _check_place(out)
     generator = torch.Generator().manual_seed(seed)
     with torch.inference_mode(), _one_thread(), _bar(progress) as bar:
         # One unit of work is one batch of matrices; the powers and the gradients count as one each.
@@ -147,17 +149,23 @@ def _bar(shown: bool) -> Progress:
     )
 
 
-def _make_folder(out: Path) -> None:
+def _check_place(out: Path) -> None:
+    """Refuse, before the work, a place that cannot be written or holds other figures under our names."""
+    is_free(out)
+    path = out / FILE
+    check_file(path)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(f"cannot write into {out}: {error.strerror}; choose another folder") from error
+        ours = not path.exists() or {"settings", "powers", "singular_values"} <= json.loads(path.read_bytes()).keys()
+    except (OSError, ValueError, AttributeError, RecursionError):
+        ours = False
+    if not ours:
+        raise SettingsError(f"{path} holds something else than these figures; choose another folder, or remove it")
 
 
 def _save(out: Path, numbers: dict[str, Any]) -> None:
     """The JSON and the pictures, each whole or not at all."""
     from qornn.reproduce.pictures import draw  # matplotlib takes a second to import
 
-    files = {"instability.json": (json.dumps(numbers, allow_nan=False) + "\n").encode()} | draw(numbers)
+    files = {FILE: (json.dumps(numbers, allow_nan=False) + "\n").encode()} | draw(numbers)
     for name, content in files.items():
         write_atomically(out / name, content)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qornn.errors import SettingsError
-from qornn.files import write_atomically
+from qornn.files import check_file, write_atomically
 from qornn.reproduce import tables
 from qornn.reproduce.report_document import Document, Grid, Row, Section
 from qornn.reproduce.report_html import to_html
@@ -35,6 +35,8 @@ def report(results: Path, out: Path) -> dict[str, Any]:
     """Write the report into `out`, the same as Markdown and pictures beside it; return what was counted."""
     if out.suffix.lower() not in (".html", ".htm"):
         raise SettingsError(f"the report is an HTML file, got {out}; name it report.html")
+    _check_own(out.with_suffix(".md"))
+    check_file(out)
     document, counts = compose(results)
     written = {out: to_html(document).encode(), out.with_suffix(".md"): to_markdown(document, out.stem).encode()}
     written |= {out.with_name(picture_name(out.stem, p.name)): p.png for p in document.pictures}
@@ -42,6 +44,13 @@ def report(results: Path, out: Path) -> dict[str, Any]:
         write_atomically(path, content)
     told = {"summary": document.summary[0], "warnings": list(document.warnings)}
     return counts | told | {"files": [str(path) for path in written]}
+
+
+def _check_own(page: Path) -> None:
+    """The Markdown goes where nobody named it: never over a text that is not a report."""
+    heading = f"# {TITLE}"
+    if page.exists() and not (page.is_file() and page.read_bytes().startswith(heading.encode())):
+        raise SettingsError(f"{page} is no report, and the report would replace it; choose another name for the report")
 
 
 def compose(results: Path) -> tuple[Document, dict[str, Any]]:

@@ -9,7 +9,6 @@ import hashlib
 import http.client
 import os
 import sys
-import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qornn.errors import DataError
+from qornn.files import clean, replacing
 
 TIMEOUT = 30  # seconds without a byte
 CHUNK = 1 << 16
@@ -112,16 +112,9 @@ def _absent(file: RemoteFile, roots: list[Path], why: str) -> DataError:
 
 def _download(url: str, target: Path, checksum: str) -> Path:
     """Fetch a file under a temporary name; it takes its own once whole and verified."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own for each process: several may fetch the same file at once.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".part")
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            _copy(url, out.write, checksum)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    clean(target.parent)
+    with replacing(target) as out:  # a name of its own for each process: several may fetch the same file at once
+        _copy(url, out.write, checksum)
     return target
 
 

@@ -163,3 +163,10 @@ def test_reproduce_writes_pictures_and_numbers(monkeypatch, tmp_path):
     for name in printed.split():
         assert (tmp_path / "here" / name.rsplit("/", 1)[-1]).stat().st_size > 0
     assert call_json("reproduce", "instability", "--out", tmp_path / "again")["settings"]["n"] == 10
+
+
+def test_too_little_memory_is_said_in_a_line(qornn_command):
+    done = qornn_command("train", "copy", "--dry-run", "--set", "task.T0=1000000000000", check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: not enough memory (Unable to allocate")
+    assert len(done.stderr.splitlines()) == 1

@@ -174,6 +174,26 @@ def test_a_damaged_or_other_width_is_trained_again(made, source):
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("value", None), ("value", "much"), ("bits", 3), ("seconds", []), ("more", 1)),
+        *(("history", []), ("history", [{"epoch": 1}]), ("history", [3]), ("warnings", [1])),
+        *(("table", [[1], [1, 2]]), ("table", [["x"]])),
+    ],
+)
+def test_figures_that_no_report_can_show_are_measured_again(name, value, made):
+    out, _ = made
+    path = out / "k4.json"
+    whole = path.read_text()
+    figures = json.loads(whole)
+    path.write_text(json.dumps(figures | {name: value}))
+    found = width.find(out, 4, figures["key"])
+    path.write_text(whole)
+    assert found is None
+    assert width.find(out, 4, figures["key"]) is not None
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"seed": 1}, "random_state 0, now 1"),

@@ -77,5 +77,9 @@ def main() -> None:
         words = streams.in_words(error) if isinstance(error, OSError) else error
         print(f"error: {words}", file=sys.stderr)
         sys.exit(1)
+    except MemoryError as error:
+        said = str(error) or "this machine has no more"
+        print(f"error: not enough memory ({said}); use a smaller batch, fewer units or shorter data", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

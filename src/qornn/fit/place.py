@@ -9,6 +9,7 @@ from typing import Any
 from qornn.errors import SettingsError
 from qornn.files import reporting, to_json, write_atomically
 from qornn.folders import is_free
+from qornn.foreign import Unreadable, read_json
 
 RECORD = "fit.json"  # what the folder is of; written with the first finished width
 RESULT = "result.json"
@@ -45,8 +46,8 @@ def open_again(out: Path) -> None:
 
 def _held(out: Path) -> dict[str, Any] | None:
     try:
-        record = json.loads((out / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        record = read_json(out / RECORD)
+    except Unreadable:
         return None
     if not isinstance(record, dict) or record.get("marker") != MARKER or not isinstance(record.get("facts"), dict):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 import warnings
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from qornn.errors import QornnError
 from qornn.files import to_json, write_atomically
 from qornn.fit.task import Problem
+from qornn.foreign import is_number, read_json
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load
 
@@ -47,12 +47,22 @@ def find(folder: Path, bits: int, key: str) -> tuple[Width, IntegerProgram] | No
     """A width finished before with the same settings and data; None where there is none, or it is damaged."""
     path = folder / f"k{bits}.qornn"
     try:
-        figures = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        figures = read_json(path.with_suffix(".json"))
         if figures.pop("key") != key or figures.pop("sha256") != _digest(path):
             return None
-        return Width(key=key, **figures), load(path)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, QornnError):
+        width = Width(key=key, **figures)
+        return (width, load(path)) if _is_whole(width, bits) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, QornnError):
         return None
+
+
+def _is_whole(width: Width, bits: int) -> bool:
+    """Whether a report can be made of it: numbers where there should be, and a table of equal rows."""
+    numbers = (width.choice, width.value, width.floating, width.true_bytes, width.seconds)
+    history = all({"epoch", "loss"} <= epoch.keys() and all(map(is_number, epoch.values())) for epoch in width.history)
+    table = len({len(row) for row in width.table}) == 1 and all(is_number(cell) for row in width.table for cell in row)
+    words = all(isinstance(warning, str) for warning in width.warnings)
+    return width.bits == bits and all(map(is_number, numbers)) and bool(width.history) and history and table and words
 
 
 def train(

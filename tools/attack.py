@@ -33,6 +33,7 @@ ATTACKS = {
     "runs": "run folders and records, damaged or hostile",
     "executors": "random programs over every executor",
     "kills": "commands killed at any moment",
+    "names": "folders, files and classes of any name",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))  # attack_*.py
 
 
-@pytest.mark.parametrize(("name", "count"), [("programs", 100), ("runs", 100), ("executors", 40)])
+@pytest.mark.parametrize(("name", "count"), [("programs", 100), ("runs", 100), ("executors", 40), ("names", 4)])
 def test_a_few_attacks_fail(name, count, tmp_path):
     attack = importlib.import_module(f"attack_{name}").attack
     assert all(attack(np.random.default_rng([1, number]), tmp_path) for number in range(count))

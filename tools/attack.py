@@ -31,6 +31,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 ATTACKS = {
     "programs": "program files, damaged or hostile",
     "runs": "run folders and records, damaged or hostile",
+    "exports": "exported folders, edited or replaced",
     "executors": "random programs over every executor",
     "kills": "commands killed at any moment",
     "names": "folders, files and classes of any name",

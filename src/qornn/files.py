@@ -160,7 +160,7 @@ def state_of(path: Path) -> os.stat_result | None:
 
 def is_replaceable(target: Path, state: os.stat_result) -> bool:
     """A regular file under its own name; anything else is written to, not replaced."""
-    return stat.S_ISREG(state.st_mode) and not target.is_symlink()
+    return stat.S_ISREG(state.st_mode) and not _names_open_files(target.parent)
 
 
 def create(folder: Path, mode: int = 0o600) -> tuple[Path, int]:
@@ -206,7 +206,7 @@ def _finite(value: Any) -> Any:
 
 def _names_open_files(folder: Path) -> bool:
     real = os.path.realpath(folder)
-    return real == "/dev" or real.startswith("/proc/")
+    return real in ("/dev", "/dev/fd") or real.startswith("/proc/")
 
 
 def _make_alike(path: Path, state: os.stat_result) -> None:

@@ -90,6 +90,18 @@ def test_figures_of_one_fit_are_never_taken_for_the_program_of_another(asked, tm
     assert contents(tmp_path / "out") == wanted
 
 
+def test_figures_that_are_none_are_made_again(asked, tmp_path):
+    fit(asked("out"))
+    path = tmp_path / "out" / "k4.json"
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    wrong = [{"value": "high"}, {"value": None}, {"bits": 5}, {"history": 3}, {"table": [3]}, {"more": 1}]
+    for change in [*wrong, {"sha256": ""}, {"key": "other"}]:
+        path.write_text(json.dumps(figures | change), encoding="utf-8")
+        assert width.find(tmp_path / "out", 4, figures["key"]) is None
+    fit(asked("out"))
+    assert width.find(tmp_path / "out", 4, figures["key"]) is not None
+
+
 def test_while_figures_are_there_they_are_those_of_the_program_beside_them(asked, tmp_path):
     fit(asked("out", bits=(3, 4)))
     assert (tmp_path / "out" / "result.json").exists()

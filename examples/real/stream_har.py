@@ -182,7 +182,7 @@ def on_device(out: Path) -> dict[str, Any]:
 
 
 def _sources(out: Path) -> list[str]:
-    return [str(path) for path in find(out).sources if path.name != "example_main.c"]
+    return [str(out / name) for name in find(out).files if name.endswith(".c") and name != "example_main.c"]
 
 
 def _sequences(length: int, reset: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from qornn.cli.reproduce import parse_time
 from qornn.errors import SettingsError
 from qornn.folders import alone
 from qornn.reproduce import cells, engine, grid, records
+from qornn.tasks.copy import Copy
 from qornn.train import Interrupted
 from qornn.train import run as runs
 
@@ -146,6 +148,22 @@ def test_a_budget_stops_a_cell_which_then_goes_on(make):
     assert cells.make(job)["steps"] == record["steps"]  # the budget is spent
     more = cells.make(replace(job, budget=record["seconds"] + 0.5))
     assert more["steps"] > record["steps"]
+
+
+def test_a_budget_that_ends_while_a_trained_cell_is_evaluated_leaves_it_done(make, monkeypatch):
+    original, rung = Copy.batch, []
+
+    def batch(self, split, index, size, **options):
+        if split == "test" and not rung:
+            rung.append(index)
+            os.kill(os.getpid(), signal.SIGALRM)  # the budget's clock
+        return original(self, split, index, size, **options)
+
+    (job,) = make(budget=1000.0)
+    monkeypatch.setattr(Copy, "batch", batch)
+    record = cells.make(job)
+    assert rung
+    assert (record["status"], record["schedule"]) == ("done", "compressed")
 
 
 def test_divergence_is_a_result_and_stops_no_other_cell(make):

@@ -115,7 +115,11 @@ def _train(job: Job) -> None:
         except Interrupted:
             if not rung:
                 raise
-            write_atomically(job.folder / SPENT, f"{job.budget}\n")
+            if _progress(job.folder)[1] < _planned_steps(job):
+                write_atomically(job.folder / SPENT, f"{job.budget}\n")
+                return
+    if not (job.folder / runs.MODEL_FILE).exists():  # trained, and out of time only while it was evaluated
+        runs.resume(job.folder, settings=moved, quiet=job.quiet)
 
 
 def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:

@@ -40,12 +40,13 @@ from qornn.estimators_input import (
 from qornn.estimators_network import CHUNK, Network, Standard
 from qornn.estimators_settings import check_settings, weights
 from qornn.estimators_stream import Stream
-from qornn.estimators_torch import float32, own_torch, threads
+from qornn.estimators_torch import threads
 from qornn.estimators_training import held_out, train
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.arrays import Arrays, Sequences
+from qornn.train.surroundings import float32, own_torch
 
 SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
@@ -107,7 +108,7 @@ class _QORNN(BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on sequences X with a label or value y for each."""
-        with _all_or_nothing(self), own_torch(gradients=True):
+        with _all_or_nothing(self), own_torch():
             check_settings(self)
             self._learn(X, y)
         return self

@@ -10,8 +10,9 @@ import torch
 
 from qornn.errors import SettingsError
 from qornn.estimators_network import Runner
-from qornn.estimators_torch import from_torch, own_torch, threads
+from qornn.estimators_torch import from_torch, threads
 from qornn.tasks.arrays import Sequences
+from qornn.train.surroundings import own_torch
 
 
 class Stream:

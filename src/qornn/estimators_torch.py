@@ -1,10 +1,9 @@
-"""Between the estimators and torch: tensors as arrays, and torch as it is by default, whatever the caller has set."""
+"""Between the estimators and torch: tensors as arrays, and threads only where they pay."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ import torch
 from qornn.errors import SettingsError
 
 SMALL = 5e8  # multiplications at once: below, threads wait for each other longer than they work
-_dtype = threading.Lock()  # the default is the whole process's
 
 
 def from_torch(value: Any, name: str) -> Any:
@@ -27,32 +25,6 @@ def from_torch(value: Any, name: str) -> Any:
     except (RuntimeError, TypeError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"{name} is a tensor that cannot be read as numbers: {reason}") from error
-
-
-@contextmanager
-def own_torch(*, gradients: bool = False) -> Iterator[None]:
-    """Inside, whatever modes the caller is in (no_grad, inference_mode, autocast, a default device) are left."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.set_grad_enabled(gradients))
-        for kind in ("cpu", "cuda", "mps"):
-            if torch.is_autocast_enabled(kind):
-                stack.enter_context(torch.autocast(kind, enabled=False))
-        if torch.get_default_device().type != "cpu":
-            stack.enter_context(torch.device("cpu"))
-        yield
-
-
-@contextmanager
-def float32() -> Iterator[None]:
-    """Inside, new parameters are float32; one at a time, since torch has a single default for all threads."""
-    with _dtype:
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float32)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(before)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from qornn.model import OrthogonalRNN
 from qornn.progress import progress
 from qornn.tasks import Batch, Task
 from qornn.tasks.base import check_count
+from qornn.train.surroundings import own_torch
 
 SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
@@ -49,6 +50,7 @@ NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturat
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
 
+@own_torch()
 def lower(
     source: Any,
     data: Any = None,

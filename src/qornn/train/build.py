@@ -16,6 +16,7 @@ from qornn.recipe import ModelSettings, Recipe
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.base import Task
+from qornn.train.surroundings import float32, own_torch
 
 LEARNING = ("hadamard", "cycle", "delay")  # the maps that answer for `learn` themselves
 
@@ -26,6 +27,8 @@ def build_task(recipe: Recipe) -> Task:
     return make_task(settings.pop("name"), **settings)
 
 
+@own_torch()
+@float32()
 def build_model(recipe: Recipe, task: Task) -> nn.Module:
     """The recipe's network for the task, its weights drawn from the recipe's seed."""
     kind = recipe.model.kind

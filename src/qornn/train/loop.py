@@ -30,6 +30,7 @@ from qornn.train.optim import (
     total_steps,
 )
 from qornn.train.process import flush_denormals, stop_politely
+from qornn.train.surroundings import own_torch
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
@@ -85,6 +86,7 @@ class Trainer:
     def _join(self) -> Processes:
         return join(self.device)
 
+    @own_torch()
     def run(self) -> dict[str, Any]:
         """Train to the end; the result's figures, measured on the test set once."""
         with place.keep(self.out, first=self.processes.first):
@@ -299,6 +301,7 @@ class Trainer:
         for layer in self.layers:
             layer.map.project_(layer.W_raw.detach(), tolerance=tolerance)
 
+    @own_torch()
     def probe(self, repeats: int = 2) -> float:
         """Seconds a training step takes, after one to warm up; leaves the weights changed."""
         with flush_denormals():

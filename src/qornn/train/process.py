@@ -13,7 +13,7 @@ import torch
 @contextmanager
 def flush_denormals() -> Iterator[None]:
     """Vanishing gradients become denormals, which are many times slower than other numbers; here they become 0."""
-    already = not bool(torch.tensor(1e-38) / 100 > 0)
+    already = not bool(torch.tensor(1e-38, dtype=torch.float32, device="cpu") / 100 > 0)
     changed = not already and torch.set_flush_denormal(True)
     try:
         yield

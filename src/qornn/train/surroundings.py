@@ -1,0 +1,37 @@
+"""torch as it is by default, whatever the caller has set: a seed gives the same network everywhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+
+_dtype = threading.RLock()  # the default is the whole process's
+
+
+@contextmanager
+def own_torch(*, gradients: bool = True) -> Iterator[None]:
+    """Inside, whatever modes the caller is in (no_grad, inference_mode, autocast, a default device) are left."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.set_grad_enabled(gradients))
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        yield
+
+
+@contextmanager
+def float32() -> Iterator[None]:
+    """Inside, new parameters are float32; one at a time, since torch has a single default for all threads."""
+    with _dtype:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)

@@ -16,7 +16,7 @@ from qornn.errors import SettingsError
 
 def run(
     data: Annotated[Path, typer.Argument(help="An .npz or .csv file, or a folder of .npy files.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write: new, empty, or of the same fit.")],
     bits: Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8; several, as 2,3,4,8, are compared.")] = "4",
     task: Annotated[
         str, typer.Option(help="classify, regress, or auto: labels that are not all whole: regress.")

@@ -20,7 +20,7 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
     device: Device = "auto",
     set: Set = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder; else runs/TASK-….")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder, new or empty; else runs/TASK-….")] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Run a few batches and estimate time and memory.")] = False,
     json: Json = False,

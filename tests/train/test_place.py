@@ -94,6 +94,16 @@ def test_resume_removes_its_own_leftovers_and_nothing_else(recipe, tmp_path):
     assert not any(path.exists() for path in [*ours, folder / LOCK])
 
 
+def test_resume_drops_the_checkpoint_that_a_killed_process_had_replaced(recipe, tmp_path):
+    folder = start(recipe, tmp_path / "run", quiet=True).folder
+    newest = max(folder.glob("checkpoint/step-*"))
+    kept = {path.name for path in newest.parent.iterdir()}
+    (newest.parent / "step-00000000.safetensors").write_bytes(newest.read_bytes())
+    (folder / "model.safetensors").unlink()
+    resume(folder, quiet=True)
+    assert {path.name for path in newest.parent.iterdir()} == kept
+
+
 def test_a_run_that_a_process_trains_is_nobody_else_s(recipe, tiny, tmp_path):
     folder = tmp_path / "run"
     settings = [word for setting in [*tiny, "train.checkpoint_every=1"] for word in ("--set", setting)]

@@ -65,9 +65,14 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     parts = {"model": checkpoint.model, "optimizer": checkpoint.optimizer, "rng": checkpoint.rng}
     tensors = {f"{part}:{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
     save_tensors(path, tensors, {"step": checkpoint.step, "extra": checkpoint.extra})
+    drop_old(folder)
+    return path
+
+
+def drop_old(folder: Path) -> None:
+    """All but the newest; a killed process may have left one more."""
     for old in files(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
-    return path
 
 
 def files(folder: Path) -> list[Path]:

@@ -195,6 +195,8 @@ def _go_on(folder: Path, recipe: Recipe, device: str | None, quiet: bool) -> Run
     trainer.resuming = True
     if saved:
         trainer.restore(saved[-1])
+        if trainer.processes.first:
+            checkpoints.drop_old(folder / "checkpoint")
     else:
         _take_start_weights(trainer)
     return _finish(trainer, recipe, folder)

@@ -31,6 +31,27 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path, there):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["far", "link", "second", "target"]
 
 
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "file"])
+def test_a_file_of_our_own_folders_leaves_the_ends_of_links_alone(tmp_path, kind):
+    """And waits for no reader of a pipe."""
+    far, path = tmp_path / "far", tmp_path / "folder" / "name"
+    path.parent.mkdir()
+    far.write_text("mine")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "file":
+        path.write_text("old")
+        path.chmod(0o640)
+    else:
+        path.symlink_to(far if kind == "link" else tmp_path / "nowhere")
+    write_atomically(path, b"one", own=True)
+    assert (path.is_symlink(), path.is_file(), path.read_bytes()) == (False, True, b"one")
+    write_together(path.parent, {"name": b"two"})
+    assert path.read_bytes() == b"two"
+    assert kind != "file" or path.stat().st_mode & 0o777 == 0o640
+    assert {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()} == {"far": "mine"}
+
+
 def test_links_in_a_circle_are_an_error(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

@@ -24,23 +24,25 @@ _TOKEN = secrets.token_hex(4)  # of this process: numbers of processes come agai
 _count = itertools.count()
 
 
-def write_atomically(path: Path, data: bytes | str) -> None:
+def write_atomically(path: Path, data: bytes | str, *, own: bool = False) -> None:
     """Write beside the target, flush to disk, then rename over it: the old file survives every failure before that.
 
     Links are followed, modes are kept, and what is no regular file (a pipe, a device) is written to as it is.
+    A file of our `own` folders takes its name from whatever has it: a link there may lead out of a folder that
+    somebody else packed.
     """
-    with reporting(path), replacing(path) as file:
+    with reporting(path), replacing(path, own=own) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Several files: all are written under temporary names before the first takes its own.
+    """Several files of a folder of ours: all are written under temporary names before the first takes its own.
 
     None is waited for until it is on disk: thirty times that is half a second, and together they can be made again.
     """
     with reporting(folder), ExitStack() as stack:
         for name, data in contents.items():
-            file = stack.enter_context(replacing(folder / name, sync=False))
+            file = stack.enter_context(replacing(folder / name, sync=False, own=True))
             file.write(data)
             flush(file, sync=False)
 
@@ -51,10 +53,10 @@ def to_json(figures: Any, **options: Any) -> str:
 
 
 @contextmanager
-def replacing(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, sync: bool = True, own: bool = False) -> Iterator[BinaryIO]:
     """A file to write to, which takes the path's place once the block ends well."""
-    target = end_of_links(path)
-    state = state_of(target)
+    target = path if own else end_of_links(path)
+    state = state_of(target) if not own or _is_regular(path) else None
     if state is not None and not is_replaceable(target, state):
         with target.open("wb") as through:
             yield through
@@ -156,6 +158,13 @@ def state_of(path: Path) -> os.stat_result | None:
         return path.stat()
     except FileNotFoundError:
         return None
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def is_replaceable(target: Path, state: os.stat_result) -> bool:

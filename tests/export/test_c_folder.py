@@ -164,6 +164,20 @@ def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"here", "target", "link"}
 
 
+@pytest.mark.parametrize("name", ["Makefile", "example_main.c", "qornn_step.h"])
+def test_exporting_again_writes_to_nothing_outside_the_folder(folder, tmp_path, name):
+    """Somebody else may have packed it, with links."""
+    mine = tmp_path / "mine"
+    mine.write_text("years of work")
+    ours = (folder / name).read_bytes()
+    (folder / name).unlink()
+    (folder / name).symlink_to(mine)
+    export.c(make(), folder, name="net")
+    assert mine.read_text() == "years of work"
+    assert not (folder / name).is_symlink()
+    assert (folder / name).read_bytes() == ours
+
+
 @needs_gcc
 def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
     (folder / "qornn_mine.c").write_text("int main(void) { return 3; }")

@@ -169,3 +169,20 @@ def test_a_part_of_the_user_s_own_is_no_leftover(asked, tmp_path):
     assert (tmp_path / "out" / ".foo.part").read_text() == "mine"
     with alone(tmp_path / "out", "fit") as left:
         assert left is None
+
+
+def test_a_fit_that_goes_on_writes_to_nothing_outside_its_folder(asked, tmp_path):
+    """Somebody else may have packed it, with links."""
+    out, mine = asked("out").out, tmp_path / "mine"
+    fit(asked("out"))
+    mine.write_text("years of work")
+    names = ("model.qornn", "result.json", "fit.json", "k3.qornn", "k3.json")
+    record = json.loads((out / "fit.json").read_text())
+    for name in names:
+        (out / name).unlink(missing_ok=True)
+        (out / name).symlink_to(mine)
+    (out / "fit.json").unlink()
+    (out / "fit.json").write_text(json.dumps(record))
+    fit(asked("out", bits=(3,)))
+    assert mine.read_text() == "years of work"
+    assert not [name for name in names if (out / name).is_symlink()]

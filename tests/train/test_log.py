@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from qornn.errors import WriteError
 from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
 
 
@@ -23,6 +24,16 @@ def test_a_line_cut_by_a_kill_is_left_out(tmp_path):
     path.write_text(json.dumps({"step": 1}) + '\n{"step": 2, "lo')
     assert read_metrics(path) == [{"step": 1}]
     assert read_metrics(tmp_path / "absent") == []
+
+
+def test_metrics_behind_a_link_are_neither_cut_nor_written(tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("years of work")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").symlink_to(mine)
+    with pytest.raises(WriteError, match="link"):
+        MetricsLog(tmp_path / "run")
+    assert mine.read_text() == "years of work"
 
 
 def test_tensorboard_is_written_beside_the_metrics(tmp_path):

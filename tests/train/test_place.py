@@ -130,3 +130,18 @@ def test_a_run_that_a_process_trains_is_nobody_else_s(recipe, tiny, tmp_path):
         process.wait()
     with alone(folder, "train") as left:
         assert left == "train"
+
+
+def test_resume_writes_to_nothing_outside_the_folder(recipe, tmp_path):
+    """Somebody else may have packed it, with links."""
+    folder, mine = start(recipe, tmp_path / "run", quiet=True).folder, tmp_path / "mine"
+    mine.write_text("years of work")
+    names = ("model.safetensors", "result.json", "curve.png")
+    for name in names:
+        (folder / name).unlink()
+        (folder / name).symlink_to(mine)
+    (folder / "model.safetensors").unlink()
+    resume(folder, quiet=True)
+    assert mine.read_text() == "years of work"
+    assert (folder / "result.json").is_file()
+    assert not (folder / "result.json").is_symlink()

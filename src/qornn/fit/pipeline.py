@@ -25,6 +25,7 @@ from qornn.fit.width import Width
 from qornn.folders import alone
 from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
+from qornn.integer.storage import save
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count
 from qornn.verify import TARGETS, VerifyError, verify
@@ -115,7 +116,7 @@ def _carry_out(
     chosen = choose(widths, problem.point)
     program = programs[chosen.bits].with_provenance(task=asked.data.name)
     place.open_again(asked.out)
-    program.save(asked.out / "model.qornn")
+    save(program, asked.out / "model.qornn", own=True)
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
     notes = [*problem.notes, *chosen.warnings, *(f"{k} bits failed: {why}" for k, why in failed.items()), *skipped]
@@ -144,7 +145,7 @@ def _carry_out(
         "files": ["model.qornn", "c", "report.html", "result.json", *(f"k{w.bits}.qornn" for w in widths)],
     }
     write_report(asked.out / "report.html", problem, widths, program, figures, facts, name=asked.c_name)
-    write_atomically(asked.out / place.RESULT, to_json(figures, indent=1))
+    write_atomically(asked.out / place.RESULT, to_json(figures, indent=1), own=True)
     return figures
 
 

@@ -35,7 +35,7 @@ def check(out: Path, facts: dict[str, Any] | None = None) -> None:
 
 def claim(out: Path, facts: dict[str, Any]) -> None:
     """Say whose the folder is."""
-    write_atomically(out / RECORD, to_json({"marker": MARKER, "facts": facts}, indent=1))
+    write_atomically(out / RECORD, to_json({"marker": MARKER, "facts": facts}, indent=1), own=True)
 
 
 def open_again(out: Path) -> None:

@@ -46,7 +46,7 @@ def write_report(
         _settings(facts),
     )
     document = Document(_title(figures), _summary(problem, figures), tuple(figures["notes"]), sections)
-    write_atomically(path, to_html(document))
+    write_atomically(path, to_html(document), own=True)
 
 
 def _title(figures: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from qornn.files import to_json, write_atomically
 from qornn.fit.task import Problem
 from qornn.foreign import is_number, read_json
 from qornn.integer.program import IntegerProgram
-from qornn.integer.storage import load
+from qornn.integer.storage import load, save
 
 DRAWN = 2000  # test values kept for the picture of a regression
 
@@ -39,8 +39,9 @@ class Width:
     def save(self, folder: Path, program: IntegerProgram) -> None:
         """k4.qornn, then k4.json, which says that both are whole, and by a digest that they belong together."""
         path = folder / f"k{self.bits}.qornn"
-        program.save(path)
-        write_atomically(path.with_suffix(".json"), to_json({**asdict(self), "sha256": _digest(path)}, indent=1))
+        save(program, path, own=True)
+        figures = {**asdict(self), "sha256": _digest(path)}
+        write_atomically(path.with_suffix(".json"), to_json(figures, indent=1), own=True)
 
 
 def find(folder: Path, bits: int, key: str) -> tuple[Width, IntegerProgram] | None:

@@ -57,9 +57,9 @@ ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) t
 }
 
 
-def save(program: IntegerProgram, path: str | Path) -> None:
-    """Write the program to one file."""
-    write_atomically(Path(path), to_bytes(program))
+def save(program: IntegerProgram, path: str | Path, *, own: bool = False) -> None:
+    """Write the program to one file, `own` where it is one of a folder of ours."""
+    write_atomically(Path(path), to_bytes(program), own=own)
 
 
 def to_bytes(program: IntegerProgram) -> bytes:

@@ -116,7 +116,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, 
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     header = {**facts, "schema": SCHEMA, "sha256": _digest(plain, facts)}
     # One metadata key: the order of several is not defined, and equal runs must give equal files.
-    write_atomically(path, serialise(plain, metadata={"qornn": json.dumps(header, sort_keys=True)}))
+    data = serialise(plain, metadata={"qornn": json.dumps(header, sort_keys=True)})
+    write_atomically(path, data, own=True)
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

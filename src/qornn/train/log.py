@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
 import io
 import math
@@ -32,6 +33,8 @@ class MetricsLog:
             return
         with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.is_symlink():  # it may lead out of a folder that somebody else packed
+                raise OSError(errno.ELOOP, "it is a link; put the file itself in its place")
             self.path.touch()
             with self.path.open("r+b") as file:
                 file.truncate(min(length, self.path.stat().st_size))
@@ -173,4 +176,4 @@ def draw_curve(folder: Path, *, metric: str, baseline: float) -> None:
     right.legend(frameon=False)
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=120, format="png")
-    write_atomically(folder / "curve.png", buffer.getvalue())
+    write_atomically(folder / "curve.png", buffer.getvalue(), own=True)

@@ -77,7 +77,7 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
         _take_start_weights(trainer)
         if first:
             place.check_new(folder)  # nobody else has begun meanwhile
-            write_atomically(folder / "recipe.toml", recipe.to_toml())
+            write_atomically(folder / "recipe.toml", recipe.to_toml(), own=True)
         trainer.resuming = True  # what the folder holds is the run's own
         return _finish(trainer, recipe, folder)
 
@@ -229,7 +229,7 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
     }
     if trainer.processes.first:
         # The weights come last: their presence says that the run is finished.
-        write_atomically(folder / "result.json", to_json(result, indent=1) + "\n")
+        write_atomically(folder / "result.json", to_json(result, indent=1) + "\n", own=True)
         checkpoints.save_tensors(
             folder / MODEL_FILE,
             trainer.model.state_dict(),

@@ -292,3 +292,27 @@ def test_no_command_reaches_the_compiler(tmp_path, command):
     header = (folder / "net.h").read_text()
     assert "??" not in header
     assert len(header.splitlines()[2]) <= 7 + 300
+
+
+def test_a_readme_shows_what_a_program_says_of_itself_and_obeys_none_of_it(tmp_path):
+    said = "<img src=x onerror=alert(1)> ![a](http://b) `c` \\"
+    program = make().with_provenance(task=said, metric={"name": said, "value": 1})
+    readme = (export.c(program, tmp_path / "out", name="net") / "README.md").read_text()
+    assert "<img" not in readme
+    assert "&lt;img src=x onerror=alert(1)&gt; !\\[a\\](http://b) \\`c\\` \\\\" in readme
+
+
+@pytest.mark.parametrize("V", [3e38, -3e38])
+def test_outputs_that_C_has_no_number_for_are_refused(tmp_path, V):
+    program = make()
+    program = replace(program, readout=replace(program.readout, V=np.full_like(program.readout.V, V)))
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(qornn.errors.QornnError, match="largest float32"):
+        export.c(program, tmp_path / "out", name="net")
+    assert not (tmp_path / "out").exists()
+
+
+def test_vectors_that_no_memory_holds_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("qornn.export.c99.STATES_LIMIT", 2 * 13 * 20)
+    export.c(make(), tmp_path / "out", name="net", vector_steps=20)
+    with pytest.raises(qornn.errors.QornnError, match="take 20"):
+        export.c(make(), tmp_path / "out", name="net", vector_steps=21)

@@ -163,6 +163,14 @@ def test_a_64_bit_sum_that_could_overflow_is_refused():
         IntegerProgram(**parts(W=WITH_IDENTITY, requant=own, activation=ModReLU(bias=[bias, 0])))
 
 
+@pytest.mark.parametrize("alpha", [5e-324, 1e-310])
+def test_a_unit_of_the_input_too_small_to_divide_by_is_refused(alpha):
+    whole = {"bits": 12, "low": -5, "high": 5, "offset": [0], "multiplier": [1], "shift": [0]}
+    assert not Samples(**whole, alpha=alpha).takes_floats
+    with pytest.raises(ProgramError, match=r"alpha_i .* is too small"):
+        Samples(**whole, alpha=alpha, scale=1.0)
+
+
 @settings(deadline=None, max_examples=60)
 @given(programs())
 def test_the_true_size_is_what_is_stored(program):

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from c_programs import make, needs_gcc
@@ -134,3 +135,14 @@ def test_time_and_output_of_a_replay_are_bounded(tmp_path, monkeypatch, code, li
     with pytest.raises(VerifyError, match="was stopped"):
         build.said([sys.executable, "-I", "-S", "-c", code], tmp_path)
     assert build.said([sys.executable, "-I", "-S", "-c", "print(3)"], tmp_path) == ("3\n", 0)
+
+
+@pytest.mark.parametrize("file", ["Makefile", "qornn_step.h", "net.c"])
+def test_a_file_far_larger_than_exported_is_not_read(folder, file, monkeypatch):
+    with (folder / file).open("r+b") as grown:
+        grown.truncate(2**29)  # a hole: it takes no room on the disk
+    read, read_bytes = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or read_bytes(path))
+    export = find(folder)
+    assert file in export.differing or export.notes
+    assert folder / file not in read

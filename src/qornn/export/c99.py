@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from qornn import __version__
-from qornn.errors import SettingsError, unknown
+from qornn.errors import ProgramError, SettingsError, unknown
 from qornn.export import c_folder, c_names, c_state, c_vectors
 from qornn.export.c_arrays import Constants, Layout, array, constants, initializer
 from qornn.export.c_state import state_bytes
@@ -24,6 +25,7 @@ from qornn.integer.structured import Delay, Hadamard, Quaternion
 
 LAYOUTS: Final = ("packed", "bytes")
 STEPS_LIMIT: Final = 100_000
+STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
 FORMAT: Final = 2  # of the folder: one more whenever the same program and options give other files
 
 
@@ -68,7 +70,14 @@ def make(program: IntegerProgram, *, name: str, layout: Layout, vector_steps: in
         raise unknown("layout", layout, LAYOUTS)
     if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
         raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
+    widest = max(program.n_h, program.n_i)
+    if vector_steps > (most := max(1, STATES_LIMIT // (c_vectors.SEQUENCES * widest))):
+        raise SettingsError(f"vectors of {vector_steps} steps are too many for {widest} units or inputs; take {most}")
     found, vectors = constants(program, layout), c_vectors.vectors(program, vector_steps)
+    if not np.isfinite(vectors.outputs).all():
+        raise ProgramError(
+            "outputs of this program pass the largest float32: divide the targets, train and lower again"
+        )
     words = _words(program, found, vectors, name=name, layout=layout)
     runtime = c_folder.runtime()
     words["runtime"] = " ".join(runtime)
@@ -272,7 +281,7 @@ def _for_markdown(words: dict[str, object]) -> dict[str, str]:
         rows = (line.rsplit(maxsplit=1) for line in str(text).splitlines())
         return "\n".join(f"| {what.strip()} | {size} |" for what, size in rows)
 
-    facts = "\n".join(f"- {line.strip()}" for line in str(words["facts"]).splitlines())
+    facts = "\n".join(f"- {_literal(line.strip())}" for line in str(words["facts"]).splitlines())
     return {"memory": table(words["memory"]), "work": table(words["work"]), "facts": facts}
 
 
@@ -294,6 +303,11 @@ def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
 
 def _vector_arrays(name: str, vectors: Vectors) -> str:
     return "\n".join(array(f"{name}_{field}", values) for field, values in _vector_parts(vectors).items())
+
+
+def _literal(text: str) -> str:
+    """Text that Markdown shows as it is: no tags, links or pictures, whatever a program file says about itself."""
+    return re.sub(r"[\[\]`\\]", r"\\\g<0>", html.escape(text, quote=False))
 
 
 def _plain(text: str) -> str:

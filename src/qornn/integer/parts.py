@@ -120,6 +120,8 @@ class Samples(check.Checked):
             object.__setattr__(self, name, array)
         if self.scale is not None:
             object.__setattr__(self, "scale", check.positive("input scale", self.scale))
+            if not np.isfinite(self.gain()).all():
+                raise check.ProgramError(f"alpha_i {self.alpha:g} is too small: raw units of a float are not finite")
         if self.raw_scale is not None:
             raw_scale = check.floats("input raw_scale", self.raw_scale, np.float64, offset.shape)
             powers = np.frexp(raw_scale)[0] == 0.5
@@ -170,7 +172,8 @@ class Samples(check.Checked):
 
     def gain(self) -> np.ndarray:
         """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # (n_i,) float64"""
-        units = np.ldexp(1.0, self.shift.astype(int)) / (self.alpha / 2 ** (self.bits - 1))
+        with np.errstate(over="ignore", divide="ignore"):  # infinite is refused
+            units = np.ldexp(1.0, self.shift.astype(int)) / np.float64(self.alpha / 2 ** (self.bits - 1))
         return np.divide(units, self.multiplier, out=np.zeros(self.n_i), where=self.multiplier > 0)
 
     @property

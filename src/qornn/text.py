@@ -6,8 +6,14 @@ import re
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")  # how Python holds the bytes of a file name that is not UTF-8
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and ends of lines
 
 
 def readable(text: str) -> str:
     """The text as UTF-8 can hold it, with a mark for every byte that it cannot."""
     return _SURROGATES.sub(MARK, text)
+
+
+def harmless(text: str) -> str:
+    """The text with a mark for every character that a terminal would obey, as when it moves the cursor."""
+    return _CONTROLS.sub(MARK, text)

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,18 @@ def test_an_error_names_the_file_by_its_bytes(monkeypatch, tmp_path):
     code, _, err = run_main(monkeypatch, "verify", tmp_path / ODD)
     assert code == 1
     assert err.startswith(b"error: no folder at " + os.fsencode(tmp_path / ODD))
+
+
+@pytest.mark.parametrize("words", [("size", "x.qornn"), ("eval", "x\x1b[2J.qornn"), ("verify", "\x9b2J")])
+def test_no_file_tells_the_terminal_what_to_do(monkeypatch, tmp_path, words):
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "verify")
+    from c_programs import make
+
+    monkeypatch.chdir(tmp_path)
+    make().with_provenance(task="\x1b]0;mine\x07 \x9b2J \r\x08").save("x.qornn")
+    _, out, err = run_main(monkeypatch, *words)
+    assert not [sign for sign in (out + err).decode() if not sign.isprintable() and sign != "\n"]
+    assert "\N{REPLACEMENT CHARACTER}" in (out + err).decode()
 
 
 def test_a_reader_that_stops_reading_ends_the_command_quietly():

@@ -14,6 +14,7 @@ from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError, SettingsError
+from qornn.text import harmless
 
 app = typer.Typer(
     name="qornn",
@@ -75,7 +76,7 @@ def main() -> None:
         sys.exit(1)
     except (QornnError, OSError) as error:
         words = streams.in_words(error) if isinstance(error, OSError) else error
-        print(f"error: {words}", file=sys.stderr)
+        print(f"error: {harmless(str(words))}", file=sys.stderr)
         sys.exit(1)
     except MemoryError as error:
         said = str(error) or "this machine has no more"

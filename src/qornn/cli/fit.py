@@ -12,6 +12,7 @@ import typer
 from qornn.cli.options import Device, Json, Map
 from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError
+from qornn.text import harmless
 
 
 def run(
@@ -141,7 +142,7 @@ def _show(figures: dict[str, Any], json: bool) -> None:
     checks = {f"C on {check['target']}": _verdict(check) for check in figures["verification"]}
     print_table(figures["run"], ["", ""], (shown | checks).items())
     for note in figures["notes"]:
-        print(f"note: {note}")
+        print(f"note: {harmless(note)}")
     print(f"\nNext: open {Path(figures['run']) / 'report.html'}")
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from qornn.files import to_json
+from qornn.text import harmless
 
 
 def print_json(figures: dict[str, Any]) -> None:
@@ -19,11 +20,11 @@ def print_json(figures: dict[str, Any]) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on standard output."""
-    table = Table(title=Text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table = Table(title=Text(harmless(title)), title_justify="left", box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(column)
     for row in rows:
-        table.add_row(*(Text(text(value)) for value in row))
+        table.add_row(*(Text(harmless(text(value))) for value in row))
     console = Console()
     if not console.is_terminal:
         console.width = 200  # a pipe or a file has no edge to fold at

@@ -28,6 +28,7 @@ from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import save
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count
+from qornn.text import harmless
 from qornn.verify import TARGETS, VerifyError, verify
 
 EMULATED = "cortex-m4"  # is tried beside the host where its tools are installed
@@ -225,7 +226,7 @@ def _figures(found: Width) -> dict[str, Any]:
 
 
 def _aloud(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(harmless(text), file=sys.stderr, flush=True)
 
 
 def _silent(text: str) -> None:

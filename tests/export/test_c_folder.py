@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,18 @@ def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
     for folder in (here, target):
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     assert {path.name for path in tmp_path.iterdir()} == {"here", "target", "link"}
+
+
+@pytest.mark.parametrize("name", ["net.h", "net.c", "net_vectors.h", "README.md", "Makefile"])
+def test_a_file_however_large_is_not_read_whole_to_tell_whose_it_is(folder, name):
+    with (folder / name).open("r+b") as grown:
+        grown.truncate(2**26)  # a hole: it takes no room on the disk
+    tracemalloc.start()
+    try:
+        export.c(make(), folder, name="net")
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["Makefile", "example_main.c", "qornn_step.h"])

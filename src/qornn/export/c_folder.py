@@ -14,6 +14,7 @@ from qornn.folders import alone, is_free, left_by
 from qornn.integer.storage import load
 
 MARKER: Final = "made by qornn"
+HEAD: Final = 2**16  # characters
 _COMMENT: Final = re.compile(rf"/\*(?:(?!\*/).)*{MARKER} \d", re.DOTALL)  # what a generated text begins with
 _README: Final = re.compile(rf"^<!-- {MARKER} \d\S*: ", re.MULTILINE)
 
@@ -77,9 +78,11 @@ def _runtime_of(out: Path) -> set[str]:
 
 
 def _text(path: Path) -> str:
+    """How a file begins: what tells whose it is stands there, however large it is."""
     if not path.is_file():  # a pipe would never end
         raise FileNotFoundError(path)
-    return path.read_text(encoding="utf-8", errors="replace")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(HEAD)
 
 
 def runtime() -> dict[str, bytes]:

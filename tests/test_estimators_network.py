@@ -176,3 +176,11 @@ def test_large_targets_within_float32_are_answered():
     X, f = waves(30)
     net = QORNNRegressor(n_hidden=8, max_epochs=2, random_state=0).fit(X, f * 1e30)
     assert np.isfinite(net.predict(X, integer=True)).all()
+
+
+@pytest.mark.parametrize("middle", [20_000, 300, 1e6])  # of 20,000 a raw unit is 1, as that of whole numbers always is
+def test_samples_that_int16_cannot_tell_apart_are_told(middle):
+    x, f = waves(40)
+    model = small(max_epochs=1).fit(middle + 0.001 * x, labels(f))
+    with pytest.warns(UserWarning, match="are coarse"):
+        model.to_program()

@@ -172,7 +172,7 @@ class Network:
                 f"samples of channel {c} reach {seen.samples[c]:.3g}, past what a float32 on a device holds; rescale X "
                 "before fit"
             )
-        coarse = np.flatnonzero((raw_scale > COARSE * std) & (raw_scale != 1))
+        coarse = np.flatnonzero((raw_scale > COARSE * std) & (not self.standard.raw))
         if len(coarse):
             c = int(coarse[0])
             warnings.warn(

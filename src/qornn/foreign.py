@@ -39,10 +39,10 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, largest: int = LARGEST) -> str:
     """A regular file's contents as UTF-8."""
     try:
-        return read_bytes(path).decode()
+        return read_bytes(path, largest=largest).decode()
     except UnicodeDecodeError as error:
         raise Unreadable(reason(error)) from error
 

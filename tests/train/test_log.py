@@ -78,3 +78,11 @@ def test_a_run_may_have_any_name_that_a_folder_can_have(tmp_path, name):
     log.close()
     draw_curve(folder, metric="mse", baseline=0.1)
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_records_of_a_long_run_are_read_whatever_they_weigh(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for step in range(70):
+            file.write(f'{{"step": {step}, {" " * (1 << 20)}"loss": 1.0}}\n')
+    assert [record["step"] for record in read_metrics(path)] == list(range(70))

@@ -22,6 +22,8 @@ from qornn.files import to_json, write_atomically
 from qornn.foreign import Unreadable, is_count, is_number, parse_json, read_text
 from qornn.plotting import in_picture, own_style
 
+LARGEST = 1 << 32  # bytes of metrics: a record of every step of a long run must not end it
+
 
 class MetricsLog:
     """metrics.jsonl, one record a line; its length is part of a checkpoint, so that resuming repeats no line."""
@@ -85,7 +87,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        lines = read_text(path).split("\n")[:-1]  # what follows the last newline is not whole
+        lines = read_text(path, largest=LARGEST).split("\n")[:-1]  # what follows the last newline is not whole
         return [_record(line) for line in lines]
     except Unreadable as error:
         raise CheckpointError(

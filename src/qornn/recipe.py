@@ -264,6 +264,7 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
         if key not in known:
             raise unknown(f"setting of task {name!r}", key, known)
         task[key] = _typed(f"task.{key}", task[key], known[key])
+        _refuse_huge(f"task.{key}", task[key])
     return Recipe(
         task={k: v for k, v in task.items() if v is not None},
         model=_settings(ModelSettings, "model", tables.get("model", {})),
@@ -316,7 +317,16 @@ def _settings(kind: type[Any], table: str, values: Mapping[str, Any]) -> Any:
     for key in values:
         if key not in known:
             raise unknown(f"setting of [{table}]", key, known)
-    return kind(**{key: _typed(f"{table}.{key}", value, known[key]) for key, value in values.items()})
+    made = kind(**{key: _typed(f"{table}.{key}", value, known[key]) for key, value in values.items()})
+    for key, value in values.items():  # after its own checks, which say more
+        _refuse_huge(f"{table}.{key}", value)
+    return made
+
+
+def _refuse_huge(key: str, value: Any) -> None:
+    """Numbers past 64 bits, which torch and numpy would refuse in their own words."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise SettingsError(f"{key} must lie within 64 bits, got {shown(value)}")
 
 
 def _typed(key: str, value: Any, field: Field[Any]) -> Any:
@@ -330,7 +340,7 @@ def _typed(key: str, value: Any, field: Field[Any]) -> Any:
         return None
     if kind == "float" and is_number(value):
         return float(value)
-    if kind == "int" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
         return value
     if kind == "bool" and isinstance(value, bool):
         return value

@@ -111,7 +111,10 @@ def test_tensors_of_another_kind_are_refused(name, value, message, run):
 
 RECIPES = [("n_h = 12", "n_h = 1000000", "belongs to another model"), ("n_h = 12", f"n_h = {'9' * 5000}", "valid TOML")]
 RECIPES += [("T0 = 5", f"T0 = {DEEP}", "not valid TOML"), ("T0 = 5", f"T0 = 0x{'f' * 5000}", "not valid TOML")]
-RECIPES += [("T0 = 5", f'T0 = "{"x" * 9999}"', "T0 must lie within 64 bits"), ("T0 = 5", f"T0 = {10**30}", "T0 must be int")]
+RECIPES += [
+    ("T0 = 5", f'T0 = "{"x" * 9999}"', "T0 must be int"),
+    ("T0 = 5", f"T0 = {10**30}", "T0 must lie within 64 bits"),
+]
 RECIPES += [("[task]", "[[task]]", "must be a table"), ("bits = 4", "bits = [4]", "bits must be in 2..8")]
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -90,7 +90,20 @@ def test_n_h_1025(isa):
     st.integers(0, 10**6),
 )
 def test_any_shape(B, T, n_h, n_i, activation, codes, masked, readout, seed):
-    assert_equal_to_the_reference(*problem(B, T, n_h, n_i, activation, codes, masked, seed), readout)
+    arguments, V, b_o = problem(B, T, n_h, n_i, activation, codes, masked, seed)
+    assume(activation != "relu" or smallest(arguments) > 1e-6)  # at 0 its slope jumps, and the last bit of z decides
+    assert_equal_to_the_reference(arguments, V, b_o, readout)
+
+
+@torch.no_grad()
+def smallest(arguments):
+    """The least |z| that any unit has before ReLU."""
+    x, W, U, _, h0, lengths, _ = arguments
+    states, _ = reference.recurrence(*arguments)
+    before = torch.cat([h0[:, None], states[:, :-1]], 1)
+    z = before @ W.T + (F.embedding(x, U.T) if x.ndim == 2 else x @ U.T)
+    ended = torch.arange(x.shape[1]) >= (x.new_full((len(x),), x.shape[1]) if lengths is None else lengths)[:, None]
+    return z.abs().masked_fill(ended[..., None], math.inf).min()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -17,7 +17,7 @@ from strategies import paper, per_row, random_input, random_net, random_readout
 from structured_programs import FORMS, KINDS, make_program, make_W
 
 from qornn import export
-from qornn.errors import ProgramError
+from qornn.errors import ProgramError, SettingsError
 from qornn.integer import engine
 from qornn.integer.parts import Codes, FloatReadout, Samples
 from qornn.integer.requant import Table
@@ -32,7 +32,7 @@ def random_program(rng):
     """Any W, activation, requantization, input and readout; None where the sums would not fit."""
     try:
         return _structured(rng) if rng.random() < 0.4 else _dense(rng)
-    except ProgramError:  # refused when it is built: nothing to run
+    except (ProgramError, SettingsError):  # sums or tables that would not fit: nothing to run
         return None
 
 

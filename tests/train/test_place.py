@@ -145,3 +145,10 @@ def test_resume_writes_to_nothing_outside_the_folder(recipe, tmp_path):
     assert mine.read_text() == "years of work"
     assert (folder / "result.json").is_file()
     assert not (folder / "result.json").is_symlink()
+
+
+def test_a_run_killed_at_its_very_end_leaves_no_lock(recipe, tmp_path):
+    start(recipe, tmp_path / "run", quiet=True)
+    (tmp_path / "run" / LOCK).write_text("1 train\n")
+    assert resume(tmp_path / "run", quiet=True).finished
+    assert not (tmp_path / "run" / LOCK).exists()

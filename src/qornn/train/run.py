@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from qornn import __version__
 from qornn.errors import CheckpointError, SettingsError, shown
 from qornn.files import to_json, write_atomically
-from qornn.folders import is_free
+from qornn.folders import LOCK, is_free
 from qornn.foreign import Unreadable, is_number, is_there, read_json
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
@@ -90,10 +90,11 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     """
     folder = Path(folder)
     recipe = read_run(folder).override(settings)
-    if (folder / MODEL_FILE).exists():
+    finished = (folder / MODEL_FILE).exists()
+    if finished and not (folder / LOCK).exists():
         return load(folder)
-    with place.keep(folder, first=rank() == 0):
-        return _go_on(folder, recipe, device, quiet)
+    with place.keep(folder, first=rank() == 0):  # of a finished run, too: killed at its very end it left its lock
+        return load(folder) if finished else _go_on(folder, recipe, device, quiet)
 
 
 def load(folder: str | Path) -> Run:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import qornn
-from qornn.files import to_json
-from qornn.lower import calibrate, lower, score
+from qornn._io.files import to_json
+from qornn.lowering.calibrate import calibrate
+from qornn.lowering.lower import lower, score
 from qornn.tasks.adding import Adding
 from qornn.tasks.copy import Copy
 from qornn.train import Run, load

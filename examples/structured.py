@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import qornn
-from qornn.files import to_json
+from qornn._io.files import to_json
 from qornn.integer.inputs import make_samples
 from qornn.recipe import Recipe, from_tables
 from qornn.reproduce import records

@@ -10,8 +10,8 @@ import platform
 from pathlib import Path
 
 from qornn import __version__
-from qornn.files import to_json, write_atomically
-from qornn.lower import lower, score
+from qornn._io.files import to_json, write_atomically
+from qornn.lowering.lower import lower, score
 from qornn.train import load
 from qornn.train.evaluate import evaluate
 

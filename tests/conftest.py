@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).parent))  # estimator_waves.py
+sys.path.append(str(Path(__file__).parent))  # killing.py
 torch.set_num_threads(1)  # networks this small gain nothing from two, and lose much on a busy machine
 
 TINY = ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16", "model.n_h=12"]

@@ -21,8 +21,8 @@ from data import SETS, Data
 from methods import METHODS, SEEDED
 
 from qornn import QORNNClassifier, __version__
+from qornn._io.files import to_json, write_atomically
 from qornn.errors import QornnError
-from qornn.files import to_json, write_atomically
 from qornn.structure import MAPS as STRUCTURED
 
 # Of QORNN, and of the LSTM but for what LSTM says. All else are the estimator's defaults.

@@ -25,7 +25,7 @@ from data import SETS
 
 import qornn
 from qornn import QORNNClassifier
-from qornn.files import to_json
+from qornn._io.files import to_json
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "results" / "defaults.json"
@@ -102,7 +102,11 @@ def judge(
 @contextmanager
 def _constants(changes: dict[str, Any]) -> Iterator[None]:
     """What is no parameter of an estimator, because nobody should need to set it."""
-    homes = {"SCALE": "qornn.estimators", "CLIP": "qornn.estimators_training", "WARMUP": "qornn.estimators_training"}
+    homes = {
+        "SCALE": "qornn.estimators.base",
+        "CLIP": "qornn.estimators.training",
+        "WARMUP": "qornn.estimators.training",
+    }
     with ExitStack() as stack:
         for key, value in changes.items():
             stack.enter_context(patch(f"{homes[key]}.{key}", value))

@@ -23,8 +23,8 @@ from methods import MEASURED, TARGET, fitted
 
 import qornn
 from qornn import QORNNClassifier
+from qornn._io.files import to_json
 from qornn.errors import QornnError, SettingsError
-from qornn.files import to_json
 from qornn.integer.program import IntegerProgram
 from qornn.verify import measure
 from qornn.verify.build import host_compiler

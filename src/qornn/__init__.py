@@ -15,9 +15,9 @@ _HOMES = {
     "train": "qornn.train",
     "resume": "qornn.train",
     "Trainer": "qornn.train",
-    "load": "qornn.opening",
-    "lower": "qornn.lower",
-    "calibrate": "qornn.lower",
+    "load": "qornn._io.opening",
+    "lower": "qornn.lowering.lower",
+    "calibrate": "qornn.lowering.calibrate",
     "simulate": "qornn.integer.simulate",
     "IntegerProgram": "qornn.integer.program",
     "QORNNClassifier": "qornn.estimators",
@@ -45,13 +45,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from qornn import export
+    from qornn._io.opening import load
     from qornn.errors import QornnError
     from qornn.estimators import QORNNClassifier, QORNNRegressor
     from qornn.integer.program import IntegerProgram
     from qornn.integer.simulate import simulate
-    from qornn.lower import calibrate, lower
+    from qornn.lowering.calibrate import calibrate
+    from qornn.lowering.lower import lower
     from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN
-    from qornn.opening import load
     from qornn.train import Trainer, resume, train
 
 

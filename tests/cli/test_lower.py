@@ -7,7 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-import qornn.lower  # noqa: F401
+import qornn.lowering.lower  # noqa: F401
 from qornn.cli import app
 from qornn.errors import WriteError
 
@@ -122,7 +122,7 @@ def test_a_network_that_cannot_be_lowered_is_an_error_only_where_integers_were_a
     def refuse(*args, **options):
         raise SettingsError("every state is zero")
 
-    monkeypatch.setattr(sys.modules["qornn.lower"], "lower", refuse)
+    monkeypatch.setattr(sys.modules["qornn.lowering.lower"], "lower", refuse)
     assert command._in_integers(None, None, None) == (None, "every state is zero")
     with pytest.raises(SettingsError, match="every state"):
         command._in_integers(None, None, 12)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qornn import QORNNClassifier
-from qornn.estimators_network import Standard
+from qornn.estimators.network import Standard
 from qornn.tasks.arrays import Sequences
 
 TINY = {"n_hidden": 12, "window": 4, "max_epochs": 5}
@@ -81,9 +81,9 @@ def test_the_lstm_sees_what_our_network_sees(waves, monkeypatch):
 
         monkeypatch.setattr(module, "train", watched)
 
-    import qornn.estimators
+    import qornn.estimators.base
 
-    train_in(qornn.estimators)
+    train_in(qornn.estimators.base)
     train_in(methods)
     settings = TINY | {"class_weight": "balanced"}
     methods.fitted(waves, settings, 3)

@@ -14,7 +14,8 @@ from c_programs import make, needs_gcc
 
 import qornn
 from killing import killed_at_rename
-from qornn import export, files
+from qornn import export
+from qornn._io import files
 from qornn.errors import QornnError, SettingsError, WriteError
 from qornn.export import c_arrays, c_folder
 from qornn.verify import verify

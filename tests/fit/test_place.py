@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from killing import killed_at_rename
+from qornn._io.files import write_atomically
+from qornn._io.folders import LOCK, alone
 from qornn.errors import SettingsError
-from qornn.files import write_atomically
 from qornn.fit import pipeline, width
 from qornn.fit.pipeline import Fit, fit
-from qornn.folders import LOCK, alone
 from qornn.verify import VerifyError
 
 

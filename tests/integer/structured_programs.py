@@ -1,4 +1,4 @@
-"""Random structured matrices, and programs around any W, made apart from lower.py."""
+"""Random structured matrices, and programs around any W, made apart from lowering/."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -6,7 +6,9 @@ from importlib.resources import files
 import pytest
 
 TASKS = ("copy", "adding", "smnist", "pmnist", "ptb")
-RECIPES = {task: tomllib.loads((files("qornn") / "recipes" / f"{task}.toml").read_text("utf-8")) for task in TASKS}
+RECIPES = {
+    task: tomllib.loads((files("qornn") / "recipe" / "data" / f"{task}.toml").read_text("utf-8")) for task in TASKS
+}
 for recipe in RECIPES.values():  # structured networks are not the paper's: tests/reproduce/test_structured.py has them
     recipe["strategy"].pop("structured")
     recipe["cell"] = [cell for cell in recipe["cell"] if cell["table"] != "structured"]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from qornn import recipe as recipes
+from qornn._io.folders import alone
 from qornn.cli.reproduce import parse_time
 from qornn.errors import SettingsError
-from qornn.folders import alone
 from qornn.reproduce import cells, engine, grid, records
 from qornn.tasks.copy import Copy
 from qornn.train import Interrupted

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from qornn._io.folders import LOCK
 from qornn.errors import SettingsError
-from qornn.folders import LOCK
 from qornn.reproduce import engine, grid, records
 
 BOTH = "copy-bjorck-k8,copy-bjorck-fp"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from qornn._io.folders import LOCK, alone
 from qornn.errors import SettingsError
-from qornn.folders import LOCK, alone
 from qornn.model import OrthogonalRNN
 from qornn.recipe import TrainSettings, resolve
 from qornn.tasks import make_task

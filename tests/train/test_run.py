@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from qornn.errors import CheckpointError, SettingsError
-from qornn.lower import lower
+from qornn.lowering.lower import lower
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
 from qornn.train.log import read_metrics

@@ -9,7 +9,7 @@ import torch
 import qornn
 from qornn import zoo
 from qornn.errors import SettingsError
-from qornn.lower import raw_input, score
+from qornn.lowering.lower import raw_input, score
 from qornn.recipe import from_tables
 from qornn.train.build import build_task
 

@@ -21,7 +21,7 @@ from qornn.integer.engine import in_use
 from qornn.integer.inputs import make_samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.simulate import simulate
-from qornn.lower import lower
+from qornn.lowering.lower import lower
 from qornn.model import OrthogonalRNN
 
 SIZES = (170, 256)

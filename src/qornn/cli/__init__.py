@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from qornn import __version__
+from qornn._io.text import harmless
 from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show, size, streams, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError, SettingsError
-from qornn.text import harmless
 
 app = typer.Typer(
     name="qornn",

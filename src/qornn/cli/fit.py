@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from qornn._io.text import harmless
 from qornn.cli.options import Device, Json, Map
 from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError
-from qornn.text import harmless
 
 
 def run(

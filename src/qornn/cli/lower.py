@@ -49,9 +49,9 @@ def run(
     from contextlib import nullcontext
     from dataclasses import replace
 
+    from qornn._io.files import check_file
     from qornn.bits import parse_bits
-    from qornn.files import check_file
-    from qornn.lower import lower, score
+    from qornn.lowering.lower import lower, score
     from qornn.train import load
     from qornn.train.evaluate import quantized
 

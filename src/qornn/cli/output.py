@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qornn.files import to_json
-from qornn.text import harmless
+from qornn._io.files import to_json
+from qornn._io.text import harmless
 
 
 def print_json(figures: dict[str, Any]) -> None:

@@ -214,7 +214,7 @@ def _instability(out: Path, seed: int, json: bool) -> None:
 
 
 def _renew(page: Path, results: Path) -> None:
-    from qornn.files import write_atomically
+    from qornn._io.files import write_atomically
     from qornn.reproduce import tables
 
     try:

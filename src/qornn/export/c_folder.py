@@ -8,9 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from qornn._io.files import reporting, write_together
+from qornn._io.folders import alone, is_free, left_by
 from qornn.errors import ProgramError, SettingsError
-from qornn.files import reporting, write_together
-from qornn.folders import alone, is_free, left_by
 from qornn.integer.storage import load
 
 MARKER: Final = "made by qornn"

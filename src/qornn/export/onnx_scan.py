@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from qornn import __version__
+from qornn._io.files import check_file, to_json, write_atomically
+from qornn._io.text import readable
 from qornn.errors import ProgramError, QornnError, SettingsError
 from qornn.export.onnx_product import mixed, product, weights
-from qornn.files import check_file, to_json, write_atomically
 from qornn.integer.parts import Codes, Identity, IntReadout, ModReLU, ReLU, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
-from qornn.text import readable
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from qornn.fit.width import Width
-from qornn.plotting import in_picture, own_style
+from qornn.reporting.plots import in_picture, own_style
 from qornn.reproduce.pictures import BLUE, FAINT, INK, _png
 from qornn.reproduce.report_pictures import COLOURS, DASHED, _clean
 

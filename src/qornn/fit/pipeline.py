@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from qornn import __version__, export
+from qornn._io.files import to_json, write_atomically
+from qornn._io.folders import alone
+from qornn._io.text import harmless
 from qornn.bits import check_bits
 from qornn.errors import QornnError, SettingsError, unknown
 from qornn.export import c_names
-from qornn.files import to_json, write_atomically
 from qornn.fit import place, width
 from qornn.fit.reading import read
 from qornn.fit.report import write_report
 from qornn.fit.task import Problem, pose
 from qornn.fit.width import Width
-from qornn.folders import alone
 from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import save
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count
-from qornn.text import harmless
 from qornn.verify import TARGETS, VerifyError, verify
 
 EMULATED = "cortex-m4"  # is tried beside the host where its tools are installed

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from qornn._io.files import reporting, to_json, write_atomically
+from qornn._io.folders import is_free
+from qornn._io.foreign import Unreadable, read_json
 from qornn.errors import SettingsError
-from qornn.files import reporting, to_json, write_atomically
-from qornn.folders import is_free
-from qornn.foreign import Unreadable, read_json
 
 RECORD = "fit.json"  # what the folder is of; written with the first finished width
 RESULT = "result.json"

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from qornn.files import write_atomically
+from qornn._io.files import write_atomically
 from qornn.fit import pictures
 from qornn.fit.task import Problem
 from qornn.fit.width import Width, row_labels
 from qornn.integer.program import IntegerProgram
 from qornn.integer.structured_size import of_program
-from qornn.reproduce.report_document import Document, Grid, Picture, Row, Section
-from qornn.reproduce.report_html import to_html
+from qornn.reporting.document import Document, Grid, Picture, Row, Section
+from qornn.reporting.html import to_html
 from qornn.verify.folder import find
 
 WIDEST = 20  # classes up to which the confusion matrix is written out beside its picture

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from qornn._io.files import to_json, write_atomically
+from qornn._io.foreign import is_number, read_json
 from qornn.errors import QornnError
-from qornn.files import to_json, write_atomically
 from qornn.fit.task import Problem
-from qornn.foreign import is_number, read_json
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load, save
 
@@ -104,7 +104,7 @@ def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
 
 def window_for(problem: Problem, window: int | str) -> int:
     """Samples a step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
-    from qornn.estimators_input import check_long_enough, window_of
+    from qornn.estimators.input import check_long_enough, window_of
 
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
     found = min(window_of(window, part) for part in parts)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from qornn.compiled import library_path
+from qornn._io.libraries import library_path
 from qornn.errors import QornnError, SettingsError, unknown
 from qornn.integer import simulate as law
 from qornn.integer.abi import LAYOUTS, RECURRENTS, Batch, Model, fingerprint

@@ -15,8 +15,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
+from qornn._io.files import to_json, write_atomically
 from qornn.errors import ProgramError, QornnError
-from qornn.files import to_json, write_atomically
 from qornn.integer.matrix import Dense, Matrix
 from qornn.integer.packing import brief, packed_fields, restored, shape_key, stored
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from qornn.compiled import library_path
+from qornn._io.libraries import library_path
 from qornn.recurrence import pool
 from qornn.recurrence.checks import check, expect
 from qornn.recurrence.reference import ACTIVATIONS, state_gradient

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from qornn import __version__
+from qornn._io.files import check_file, write_atomically
+from qornn._io.foreign import read_text, reason
 from qornn.errors import CheckpointError, DivergenceError, SettingsError
-from qornn.files import check_file, write_atomically
-from qornn.foreign import read_text, reason
 from qornn.recipe import read_run
 from qornn.reproduce import records
 from qornn.reproduce.grid import Job, differences

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from qornn.files import write_atomically
-from qornn.plotting import own_style
+from qornn._io.files import write_atomically
+from qornn.reporting.plots import own_style
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.pictures import FAINT, INK, _figure, _png

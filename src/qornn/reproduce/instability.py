@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from qornn._io.files import check_file, write_atomically
+from qornn._io.folders import is_free
 from qornn.errors import SettingsError
-from qornn.files import check_file, write_atomically
-from qornn.folders import is_free
 from qornn.maps.starts import haar
 from qornn.quant import Uniform
 from qornn.reproduce.gradients import gradient_norms

@@ -6,12 +6,12 @@ import math
 from contextlib import nullcontext
 from typing import Any
 
-from qornn.calibration import calibrate
 from qornn.errors import ProgramError, SettingsError
 from qornn.integer.parts import FloatReadout
 from qornn.integer.structured import Structured
-from qornn.lower import lower, score
-from qornn.refit import refit
+from qornn.lowering.calibrate import calibrate
+from qornn.lowering.lower import lower, score
+from qornn.lowering.refit import refit
 from qornn.reproduce.grid import Job
 from qornn.tasks.base import Task
 from qornn.train.evaluate import diagnostics, evaluate, quantized

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from qornn.plotting import own_style
+from qornn.reporting.plots import own_style
 
 INK = "#222222"
 FAINT = "#8a8a8a"

@@ -6,9 +6,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from qornn._io.files import to_json, write_atomically
+from qornn._io.foreign import Unreadable, read_json
 from qornn.errors import DataError
-from qornn.files import to_json, write_atomically
-from qornn.foreign import Unreadable, read_json
 
 FOLDER = "cells"  # inside the results folder
 POINTS = 100  # of each of the two curves: training loss and validation

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qornn._io.files import check_file, write_atomically
 from qornn.errors import SettingsError
-from qornn.files import check_file, write_atomically
+from qornn.reporting.document import Document, Grid, Row, Section
+from qornn.reporting.html import to_html
+from qornn.reporting.markdown import picture_name, to_markdown
 from qornn.reproduce import tables
-from qornn.reproduce.report_document import Document, Grid, Row, Section
-from qornn.reproduce.report_html import to_html
-from qornn.reproduce.report_markdown import picture_name, to_markdown
 from qornn.reproduce.report_plots import bytes_section, curves_section
 from qornn.reproduce.report_records import Record, read_records
 from qornn.reproduce.report_tables import SCORED, Place, places, score_section

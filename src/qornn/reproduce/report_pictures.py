@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from qornn.plotting import own_style
+from qornn.reporting.plots import own_style
 from qornn.reproduce.pictures import FAINT, INK, _note, _png
 from qornn.reproduce.report_figures import METRICS
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from qornn.integer.size import baseline_size, size
-from qornn.plotting import in_picture
 from qornn.recipe import Cell
+from qornn.reporting.document import Picture, Section
+from qornn.reporting.plots import in_picture
 from qornn.reproduce import report_figures as write
-from qornn.reproduce.report_document import Picture, Section
 from qornn.reproduce.report_pictures import Curve, Point, bytes_png, curves_png
 from qornn.reproduce.report_records import Record
 from qornn.reproduce.report_tables import TASKS, Place, baseline_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from qornn._io.foreign import is_number
 from qornn.errors import DataError, QornnError, SettingsError, shown
-from qornn.foreign import is_number
 from qornn.recipe import from_tables
 from qornn.reproduce import grid, records
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from qornn.recipe import Cell
+from qornn.reporting.document import Grid, Row, Section
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.grid import Entry
-from qornn.reproduce.report_document import Grid, Row, Section
 from qornn.reproduce.report_records import Record
 from qornn.reproduce.tables import OF_SEEDS, changes, of_cell
 from qornn.tasks import make_task

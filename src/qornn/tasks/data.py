@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from qornn._io.files import clean, replacing
 from qornn.errors import DataError
-from qornn.files import clean, replacing
 
 TIMEOUT = 30  # seconds without a byte
 CHUNK = 1 << 16

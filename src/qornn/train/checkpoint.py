@@ -16,9 +16,9 @@ from safetensors.torch import load as parse
 from safetensors.torch import save as serialise
 from torch import Tensor, nn
 
+from qornn._io.files import write_atomically
+from qornn._io.foreign import Unreadable, is_count, is_number, parse_json, read_bytes, reason
 from qornn.errors import CheckpointError, shown
-from qornn.files import write_atomically
-from qornn.foreign import Unreadable, is_count, is_number, parse_json, read_bytes, reason
 
 SCHEMA = 1
 KEPT = 2  # the newest and the one before it

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from qornn._io.progress import progress
 from qornn.baselines import Baseline
 from qornn.maps import Structured
 from qornn.model import OrthogonalRecurrence, OrthogonalRNN
-from qornn.progress import progress
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train.distributed import Processes

@@ -17,10 +17,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from qornn._io.files import to_json, write_atomically
+from qornn._io.foreign import Unreadable, is_count, is_number, parse_json, read_text
 from qornn.errors import CheckpointError, WriteError, shown
-from qornn.files import to_json, write_atomically
-from qornn.foreign import Unreadable, is_count, is_number, parse_json, read_text
-from qornn.plotting import in_picture, own_style
+from qornn.reporting.plots import in_picture, own_style
 
 LARGEST = 1 << 32  # bytes of metrics: a record of every step of a long run must not end it
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from qornn._io.folders import alone, held_in, is_free
 from qornn.errors import QornnError, SettingsError
-from qornn.folders import alone, held_in, is_free
 from qornn.recipe import read_run
 from qornn.train import checkpoint as checkpoints
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from qornn import __version__
+from qornn._io.files import to_json, write_atomically
+from qornn._io.folders import LOCK, is_free
+from qornn._io.foreign import Unreadable, is_number, is_there, read_json
 from qornn.errors import CheckpointError, SettingsError, shown
-from qornn.files import to_json, write_atomically
-from qornn.folders import LOCK, is_free
-from qornn.foreign import Unreadable, is_number, is_there, read_json
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
 from qornn.structure import MAPS as STRUCTURED

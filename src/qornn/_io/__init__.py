@@ -1,0 +1,1 @@
+"""Files, folders, locks, libraries and text: what every room may use to reach the outside."""

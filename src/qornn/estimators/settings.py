@@ -1,0 +1,69 @@
+"""The estimators' parameters and the weights of samples, refused in one line where they are not what they should be."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from qornn.errors import SettingsError
+from qornn.estimators.tensors import from_torch
+from qornn.integer.parts import check_activation_bits
+from qornn.maps import OrthogonalMap
+from qornn.tasks.base import check_count
+
+
+def check_settings(estimator: Any) -> None:
+    """Everything that can be told before the data is looked at."""
+    for name in ("n_hidden", "max_epochs", "patience"):
+        check_count(name, getattr(estimator, name))
+    for name in ("batch_size", "window"):
+        value = getattr(estimator, name)
+        if not isinstance(value, str) or value != "auto":
+            check_count(name, value)
+    check_activation_bits(estimator.activation_bits)
+    if real("lr", estimator.lr) == 0:
+        raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
+    real("noise", estimator.noise)
+    real("validation_fraction", estimator.validation_fraction, below=1)
+    if not isinstance(estimator.map, str | OrthogonalMap):
+        raise SettingsError(f"map must be the name of a map, such as 'bjorck', got {estimator.map!r}")
+    if not isinstance(estimator.activation, str | None):
+        raise SettingsError(f"activation must be the name of one, or None, got {estimator.activation!r}")
+
+
+def real(name: str, value: Any, *, below: float = math.inf) -> float:
+    """A number in [0, below), of Python's or numpy's kinds."""
+    try:
+        found = float(value) if isinstance(value, Real) and not isinstance(value, bool | np.bool_) else math.nan
+    except OverflowError:
+        found = math.nan
+    if 0 <= found < below:
+        return found
+    least = "0 or more" if below == math.inf else f"at least 0 and below {below:g}"
+    raise SettingsError(f"{name} must be a number of {least}, got {_short(value)}")
+
+
+def weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    """One weight a sample, the largest 1; None where there are none.  # (n,)"""
+    if sample_weight is None:
+        return None
+    try:
+        found = np.asarray(from_torch(sample_weight, "sample_weight"), np.float64)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"sample_weight must hold numbers: {error}") from error
+    if found.shape != (n,):
+        raise SettingsError(f"sample_weight must hold {n} numbers, one a sample, got shape {found.shape}")
+    bad = found[~(np.isfinite(found) & (found >= 0))]
+    if bad.size:
+        raise SettingsError(f"sample_weight must hold finite numbers of 0 or more, got {bad[0]:g}")
+    if not found.any():
+        raise SettingsError("sample_weight is all 0, so that no sample counts; give one of them a weight")
+    return found / found.max()
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split()) if not isinstance(value, int) or abs(value) < 1e30 else "a huge number"
+    return text if len(text) < 60 else f"{text[:56]} ..."

@@ -1,0 +1,68 @@
+"""A fitted estimator fed sample by sample."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+
+from qornn.errors import SettingsError
+from qornn.estimators.network import Runner
+from qornn.estimators.tensors import from_torch, threads
+from qornn.tasks.arrays import Sequences
+from qornn.train.surroundings import own_torch
+
+
+class Stream:
+    """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory.
+
+    The answer changes with every whole window; before the first it is that of no data at all. A stream keeps the
+    network it was made from, also when the estimator is fitted once more.
+    """
+
+    def __init__(self, estimator: Any, *, integer: bool) -> None:
+        self._estimator = copy.copy(estimator)  # fit sets attributes anew; what the copy refers to stays
+        self._network = estimator._network
+        self._session = estimator.to_program().session() if integer else None
+        with own_torch(), threads(0):
+            self._runner = None if integer else Runner(self._network)
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the start of a sequence."""
+        self._window: list[np.ndarray] = []
+        self._h: torch.Tensor | None = None
+        if self._session is not None:
+            self._session.reset()
+            readout = self._session.program.readout
+            y = readout.values(readout.outputs(self._session.h[None])).astype(np.float64)
+        else:
+            assert self._runner is not None
+            y = self._runner.read(np.zeros((1, len(self._runner.W_q))))
+        self._answer = self._estimator._answers(y)[0]
+
+    def step(self, sample: Any) -> Any:
+        """Take one sample (C,), or a number where there is one channel; the class or value after it."""
+        x = np.asarray(from_torch(sample, "the sample"))
+        channels = self._estimator.n_channels_
+        if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not np.isfinite(x).all():
+            raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
+        self._window.append(x.reshape(channels))
+        if len(self._window) == self._estimator.window_:
+            self._answer = self._estimator._answers(self._take(np.concatenate(self._window)[None, None]))[0]
+            self._window.clear()
+        return self._answer
+
+    def _take(self, x: np.ndarray) -> np.ndarray:
+        """One step of the network.  # (1, 1, window·C) -> (1, n_o)"""
+        if self._session is not None:
+            raw = self._network.to_raw(self._session.program, x)
+            y = self._session.program.readout.values(self._session.step(raw[0, 0]))
+            return y[None].astype(np.float64)
+        assert self._runner is not None
+        standard = self._network.standard.apply(Sequences(x, None))
+        with own_torch(), threads(0):
+            y, self._h = self._runner.run(standard.x, h=self._h)
+        return y

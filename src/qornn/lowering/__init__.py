@@ -1,0 +1,1 @@
+"""The only bridge from torch to integers: calibrate() watches the states, lower() makes the IntegerProgram."""

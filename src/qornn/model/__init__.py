@@ -1,0 +1,5 @@
+"""The equations as torch modules."""
+
+from qornn.model.network import ModReLU, OrthogonalRecurrence, OrthogonalRNN
+
+__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence"]

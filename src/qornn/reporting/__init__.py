@@ -1,0 +1,1 @@
+"""Reports as HTML and Markdown, and pictures that look the same everywhere."""

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+# Names that were choices once, and what to say of them.
+RETIRED: Final = {
+    ("map", "quaternion"): "its runs open with qornn 0.1; 'cycle' takes fewer bytes, less time and narrower states",
+}
 
 
 class QornnError(Exception):
@@ -37,6 +43,8 @@ class DivergenceError(QornnError):
 def unknown(kind: str, name: object, choices: Iterable[str]) -> SettingsError:
     """The error for a name that is not among the choices: lists them and suggests the nearest one."""
     names = sorted(choices)
+    if isinstance(name, str) and (kind, name) in RETIRED:
+        return SettingsError(f"the {kind} {name!r} is retired: {RETIRED[kind, name]}; choose from {', '.join(names)}")
     near = difflib.get_close_matches(name[:60], names, n=1, cutoff=0.5) if isinstance(name, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return SettingsError(f"unknown {kind} {shown(name)}; choose from {', '.join(names)}.{hint}")

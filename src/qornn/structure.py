@@ -1,4 +1,4 @@
-"""What structured matrices are made of: signs, Sylvester's matrix, delay lines and quaternions, in numpy alone.
+"""What structured matrices are made of: signs, Sylvester's matrix and delay lines, in numpy alone.
 
 Training (maps/) and the integers (integer/structured.py) read the same definitions here.
 """
@@ -9,11 +9,8 @@ import numpy as np
 
 from qornn.errors import SettingsError
 
-MAPS = ("hadamard", "hadamard-block", "cycle", "delay", "quaternion")  # the maps of such matrices
+MAPS = ("hadamard", "hadamard-block", "cycle", "delay")  # the maps of such matrices
 WARM = 16  # draws thrown away: seeds that differ in one bit start alike
-NORM = 7  # of a quaternion block: 2² + 1² + 1² + 1², one entry ±2 and the others ±1
-PLACE = ((0, 1, 2, 3), (1, 0, 3, 2), (2, 3, 0, 1), (3, 2, 1, 0))  # which entry of q stands where in its 4×4 matrix
-SIGN = ((1, -1, -1, -1), (1, 1, -1, 1), (1, 1, 1, -1), (1, -1, 1, 1))  # and with which sign
 
 
 def signs(n: int, seed: int) -> np.ndarray:
@@ -69,22 +66,6 @@ def line_starts(n: int, lines: int) -> np.ndarray:
         )
     lengths = [base + i + (i >= lines - extra) for i in range(lines)]
     return np.cumsum([0, *lengths])
-
-
-def quaternions(codes: np.ndarray) -> np.ndarray:
-    """The quaternion of each code 0..63: bits 0..3 say which entries are negative, bits 4 and 5 where the 2 is.
-
-    >>> quaternions(np.array(0b10_0001)).tolist()
-    [-1, 1, 2, 1]
-    """
-    entries = np.arange(4)
-    size = 1 + (np.asarray(codes)[..., None] >> 4 == entries)
-    return size * (1 - 2 * (np.asarray(codes)[..., None] >> entries & 1))
-
-
-def blocks(codes: np.ndarray) -> np.ndarray:
-    """The 4×4 integer matrix of each code, its rows orthogonal and of norm √7.  # (...) -> (..., 4, 4)"""
-    return quaternions(codes)[..., np.array(PLACE)] * np.array(SIGN)
 
 
 def check_power(n: int, base: int, what: str) -> int:

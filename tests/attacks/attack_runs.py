@@ -31,7 +31,7 @@ DEEP = "[" * 2000 + "]" * 2000
 JUNK = ["null", "true", "0", "-1", "1", "7", "1000000", "1e308", "-1e-320", "Infinity", "NaN", '""', '"cuda:9"', "[]"]
 JUNK += ["1000000000", "18446744073709551616", "9" * 5000, "0x" + "f" * 4000, "-0.5", '"x\\ny"', '"../../etc"', "{}"]
 JUNK += ["[" * 40 + "]" * 40, DEEP, '{"a": ' * 300 + "1" + "}" * 300, '"' + "x" * 10_000 + '"', "inf", "nan", "5"]
-JUNK += ['"hadamard"', '"projunn"', '"quaternion"', '"delay"', '"free"', '"lstm"', '"fastgrnn"', '"ptb"', '"digits"']
+JUNK += ['"hadamard"', '"projunn"', '"delay"', '"free"', '"lstm"', '"fastgrnn"', '"ptb"', '"digits"']
 SMALL = ["task.T0=3", "task.train_size=16", "task.validation_size=4", "task.test_size=4", "model.n_h=4"]
 SMALL += ["train.batch=4", "train.steps=2", "train.log_every=1", "train.eval_every=1"]
 RECORDS = Path(__file__).parents[2] / "results" / records.FOLDER

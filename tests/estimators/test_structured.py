@@ -6,7 +6,7 @@ import pytest
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.maps import make_map
 
-MAPS = ["hadamard", "hadamard-block", "cycle", "quaternion"]
+MAPS = ["hadamard", "hadamard-block", "cycle"]
 
 
 def waves(n=60, steps=40):

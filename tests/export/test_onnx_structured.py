@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qornn.export.onnx_scan import onnx
 from qornn.integer.parts import Codes, FloatReadout
 from qornn.integer.simulate import simulate
-from qornn.integer.structured import Cycle, Hadamard, Quaternion
+from qornn.integer.structured import Cycle, Delay, Hadamard
 
 ox = pytest.importorskip("onnx", reason="pip install 'qornn[onnx]'")
 ort = pytest.importorskip("onnxruntime", reason="pip install 'qornn[onnx]'")
@@ -103,12 +103,11 @@ def test_v_has_as_many_bits_as_fit(bits, tmp_path):
     assert kind == (ox.TensorProto.INT4 if bits <= 4 else ox.TensorProto.INT8)
 
 
-@pytest.mark.parametrize(("stages", "kind"), [(2, "INT4"), (4, "INT8")])
-def test_quaternions_written_out_take_the_bits_they_need(stages, kind, tmp_path):
-    """Entries reach 2^stages."""
-    n = 4**stages
-    W = Quaternion(signs=np.ones(n, int), codes=np.zeros((stages, n // 4), int))
-    assert np.abs(W.written_out()).max() == 2**stages
+@pytest.mark.parametrize(("lines", "kind"), [(16, "INT4"), (64, "INT8")])
+def test_delay_lines_written_out_take_the_bits_they_need(lines, kind, tmp_path):
+    """Entries reach √lines."""
+    W = Delay(units=lines * (lines + 1) // 2, signs=np.ones(lines, int))
+    assert np.abs(W.written_out()).max() == lines**0.5
     program = make_program(W, bits_V=4)
     assert_same(program, opened(program, tmp_path), random_input(program, 0, B=1, T=3))
     assert stored(tmp_path / "program.onnx")["W"].data_type == getattr(ox.TensorProto, kind)

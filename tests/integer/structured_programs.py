@@ -6,14 +6,13 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from qornn import structure
 from qornn.integer.matrix import Dense, Matrix
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import make_multiplier, make_per_row, make_table, make_thresholds
-from qornn.integer.structured import Cycle, Delay, Hadamard, Quaternion
+from qornn.integer.structured import Cycle, Delay, Hadamard
 
-KINDS = ("hadamard", "hadamard-block", "cycle", "delay", "quaternion")
+KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
 FORMS = ("multiplier", "thresholds", "table", "per-row")
 
 
@@ -31,13 +30,9 @@ def make_W(kind, rng, small=False):
         return Hadamard(signs=signs(rng, block * int(rng.integers(2, 4 if small else 7))), block=block)
     if kind == "cycle":
         return Cycle(units=int(rng.integers(2, 9 if small else 40)))
-    if kind == "delay":
-        lines = 4 if small or rng.random() < 0.5 else 16
-        least = lines * (lines + 1) // 2
-        return Delay(units=least + int(rng.integers(0, 3 if small else 30)), signs=signs(rng, lines))
-    n = 4 if small else int(4 ** rng.integers(1, 4))
-    stages = structure.check_power(n, 4, "n")
-    return Quaternion(signs=signs(rng, n), codes=rng.integers(0, 64, (stages, n // 4)))
+    lines = 4 if small or rng.random() < 0.5 else 16
+    least = lines * (lines + 1) // 2
+    return Delay(units=least + int(rng.integers(0, 3 if small else 30)), signs=signs(rng, lines))
 
 
 @st.composite

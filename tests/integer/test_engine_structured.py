@@ -48,8 +48,6 @@ def test_states_and_outputs_are_those_of_the_law(kind, form, activation):
         ("cycle", {"n_h": 129}),
         ("delay", {"n_h": 10}),
         ("delay", {"n_h": 300, "lines": 16}),
-        ("quaternion", {"n_h": 4}),
-        ("quaternion", {"n_h": 256, "form": "multiplier"}),
     ],
 )
 def test_small_and_large(kind, parts):
@@ -90,7 +88,7 @@ def test_a_session_is_the_sequence_step_by_step(kind):
     assert (y == want[0]).all()
 
 
-MIXED = [("cycle", n) for n in (2, 4, 64, 512)] + [("hadamard", 32), ("hadamard-block", 16), ("quaternion", 64)]
+MIXED = [("cycle", n) for n in (2, 4, 64, 512)] + [("hadamard", 32), ("hadamard-block", 16)]
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -111,7 +109,7 @@ def test_a_mixed_readout_is_that_of_the_law(kind, n_h, integer, relu):
 
 @pytest.mark.parametrize("bits_V", [None, 4])
 def test_a_mixed_readout_of_a_stored_W(bits_V):
-    program = written_dense(make_program(make_W("quaternion", np.random.default_rng(0)), bits_V=bits_V, mix=True))
+    program = written_dense(make_program(make_W("hadamard", np.random.default_rng(0)), bits_V=bits_V, mix=True))
     x = random_input(program, 0, T=10)
     for kernel in engine.available(program, "bytes"):
         assert (engine.run(program, x, kernel=kernel) == simulate(program, x)[1]).all()

@@ -21,7 +21,7 @@ def answers():
 
 
 def test_every_old_file_has_answers(answers):
-    assert OLD == sorted({key.split(".")[0] for key in answers})
+    assert sorted({key.split(".")[0] for key in answers}) == OLD
 
 
 @pytest.mark.parametrize("name", OLD)

@@ -154,7 +154,7 @@ def filled(packed):
         (put("parts", value=[]), "its parts should be W, U, state"),
         (
             put("parts", "W", value=None),
-            r"of no kind known here \(dense, hadamard, cycle, delay, quaternion\): None",
+            r"of no kind known here \(dense, hadamard, cycle, delay\): None",
         ),
         (put("parts", "W", "kind", value="fourier"), r"W is of no kind known here \(.*\): 'fourier'"),
         (put("parts", "W", "kind", value=["dense"]), "W is of no kind known here"),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from strategies import random_input
 from structured_programs import FORMS, KINDS, make_program, make_W, matrices, signs, structured_programs, written_dense
 
-from qornn import structure
 from qornn.errors import ProgramError
 from qornn.integer.matrix import Matrix
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, State
@@ -18,7 +17,7 @@ from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import make_multiplier
 from qornn.integer.rounding import round_half_away
 from qornn.integer.simulate import input_sums, preactivation, simulate
-from qornn.integer.structured import STRUCTURED, Cycle, Delay, Hadamard, Quaternion
+from qornn.integer.structured import STRUCTURED, Cycle, Delay, Hadamard
 
 rng = np.random.default_rng(0)
 
@@ -61,7 +60,7 @@ def test_the_matrices_are_the_ones_meant(kind):
         for i in range(1, n):
             want[i, i - 1] = 1
         want[0, n - 1] = -1
-    elif kind == "delay":
+    else:
         m = len(W.signs)
         heads, ends = W.driven, np.append(W.driven[1:], n) - 1
         for i in range(n):
@@ -72,26 +71,14 @@ def test_the_matrices_are_the_ones_meant(kind):
             else:
                 want[i, i - 1] = int(m**0.5)
         assert len(set(np.diff(np.append(heads, n)))) == m  # lengths all differ
-    else:
-        want = np.diag(W.signs).astype(int)
-        for stage, codes in reversed(list(enumerate(W.codes))):
-            B = np.zeros((n, n), int)
-            for number, code in enumerate(codes):
-                group, offset = divmod(number, 4**stage)
-                four = 4 * 4**stage * group + offset + 4**stage * np.arange(4)
-                a, b, c, d = ((2 if code >> 4 == i else 1) * (-1 if code >> i & 1 else 1) for i in range(4))
-                B[np.ix_(four, four)] = [[a, -b, -c, -d], [b, a, -d, c], [c, d, a, -b], [d, -c, b, a]]
-            want = want @ B
     assert (W.written_out() == want).all()
 
 
 @settings(deadline=None, max_examples=60)
 @given(matrices())
-def test_row_sums_bound_the_rows(W):
+def test_row_sums_are_those_of_the_rows(W):
     true = np.abs(W.written_out()).sum(1)
-    assert (true <= W.row_sums()).all()
-    if not isinstance(W, Quaternion):
-        assert (true == W.row_sums()).all()
+    assert (true == W.row_sums()).all()
 
 
 @settings(deadline=None, max_examples=60)
@@ -110,8 +97,7 @@ def test_the_law_is_the_float64_network_rounded(kind, activation):
     """h' = round(W h + U x + b) in units of the state, W a float64 matrix: thresholds round exactly."""
     for seed in range(5):
         W = make_W(kind, np.random.default_rng(seed))
-        # e ≥ 0 of quaternions: half of it, and alpha = 1/7 is a tie that the float64 of 1/7 misses.
-        e = abs(seed - 2) if kind == "quaternion" else seed - 2
+        e = seed - 2
         program = make_program(W, "thresholds", activation, seed=seed, k_a=10, e=e)
         x = random_input(program, seed, T=20)
         drive = input_sums(program, x) * 2.0**e
@@ -170,23 +156,6 @@ def test_the_bound_of_the_transform_is_reached_and_never_passed(n, row):
     assert max(in_place(h)[1]) == n * state.top
 
 
-@pytest.mark.parametrize("n", [4, 16, 64])
-def test_the_bound_of_quaternions_holds_in_every_stage(n):
-    rng = np.random.default_rng(n)
-    top, stages = 127, structure.check_power(n, 4, "n")
-    W = Quaternion(signs=signs(rng, n), codes=rng.integers(0, 64, (stages, n // 4)))
-    integers = W.written_out()
-    for h in (*np.sign(integers[:4]) * top, *rng.choice([-top, top], (20, n))):
-        made = h
-        for stage, codes in enumerate(W.codes):
-            four = made.reshape(n // 4 ** (stage + 1), 4, 4**stage).transpose(0, 2, 1).reshape(n // 4, 1, 4)
-            terms = structure.blocks(codes) * four
-            assert np.abs(terms.cumsum(-1)).max() <= top * 5 ** (stage + 1)  # every partial sum
-            made = terms.sum(-1).reshape(n // 4 ** (stage + 1), 4**stage, 4).transpose(0, 2, 1).reshape(n)
-        assert (made * W.signs == integers @ h).all()
-        assert np.abs(made).max() <= W.row_sums()[0] * top
-
-
 def test_the_cycle_rounds_nothing():
     """Without saturation the states are sums of ±U x, whatever the number of steps: also after coming round."""
     W = Cycle(units=7)
@@ -234,9 +203,8 @@ def test_true_bytes_by_hand(kind, form):
     program = make_program(W, form, "biased", bits_V=3)
     n, rows = W.n_h, len(W.driven) if kind == "delay" else W.n_h
     signs = {"cycle": 0, "delay": -(-rows // 8)}.get(kind, -(-n // 8))
-    codes = -(-W.codes.size * 6 // 8) if kind == "quaternion" else 0
     U, V, bias = -(-rows * 3 * 4 // 8), -(-3 * n * 3 // 8) + 12, rows * (8 if form == "per-row" else 4)
-    assert program.true_bytes == signs + codes + U + V + bias + program.requant.stored_bytes
+    assert program.true_bytes == signs + U + V + bias + program.requant.stored_bytes
 
 
 @pytest.mark.parametrize("bits", range(2, 9))
@@ -284,10 +252,6 @@ def test_inputs_reach_only_the_heads_of_delay_lines():
         (lambda: Delay(units=40, signs=[1] * 8), "must be a power of 4, got 8; the nearest: 4 or 16"),
         (lambda: Delay(units=9, signs=[1] * 4), "need n_h of at least 10, got 9"),
         (lambda: Delay(units=40, signs=[1, 1, 0, 1]), "the signs of W"),
-        (lambda: Quaternion(signs=[1] * 8, codes=[[0, 0]]), "must be a power of 4, got 8; the nearest: 4 or 16"),
-        (lambda: Quaternion(signs=[1] * 4, codes=[[64]]), r"codes of W must lie in 0\.\.63, got 64\.\.64"),
-        (lambda: Quaternion(signs=[1] * 4, codes=[[0], [0]]), r"codes of W must have shape \(1, 1\)"),
-        (lambda: Quaternion(signs=[1, 0, 1, 1], codes=[[0]]), "the signs of W"),
     ],
 )
 def test_bad_structure_is_refused_in_words(make, message):

@@ -1,4 +1,4 @@
-"""Structured programs on disk: a few signs and codes, packed; everything else about them is said and checked."""
+"""Structured programs on disk: a few signs, packed; everything else about them is said and checked."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from structured_programs import make_program, structured_programs
 from qornn.errors import ProgramError
 from qornn.integer.simulate import simulate
 from qornn.integer.storage import load, save
-from qornn.integer.structured import Cycle, Delay, Hadamard, Quaternion
+from qornn.integer.structured import Cycle, Delay, Hadamard
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,15 +34,12 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):
     )
 
 
-def test_signs_are_bits_and_codes_are_six_of_them(tmp_path):
+def test_signs_are_bits(tmp_path):
     signs = np.array([1, -1, 1, 1, -1, -1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1])
-    codes = np.array([[1, 2, 3, 63], [0, 32, 0, 16]])
-    save(make_program(Quaternion(signs=signs, codes=codes)), tmp_path / "net.qornn")
+    save(make_program(Hadamard(signs=signs, block=16)), tmp_path / "net.qornn")
     _, facts, tensors = split((tmp_path / "net.qornn").read_bytes())
-    assert facts["parts"]["W"] == {"kind": "quaternion", "signs": [16], "codes": [2, 4]}
+    assert facts["parts"]["W"] == {"kind": "hadamard", "signs": [16], "block": 16}
     assert tensors["W.signs"].tolist() == [0b00110010, 0b10000000]
-    stream = sum(int(code) << 6 * i for i, code in enumerate(codes.ravel()))
-    assert tensors["W.codes"].tobytes() == stream.to_bytes(6, "little")
 
 
 def test_integers_of_v_below_eight_bits_are_packed(tmp_path):
@@ -68,7 +65,6 @@ BASES = {
     "hadamard": Hadamard(signs=[1, -1] * 6, block=4),
     "cycle": Cycle(units=5),
     "delay": Delay(units=12, signs=[1, -1, 1, 1]),
-    "quaternion": Quaternion(signs=[1, -1, -1, 1], codes=[[37]]),
 }
 
 
@@ -103,10 +99,6 @@ BASES = {
         ("cycle", put("parts", "W", "kind", value="delay"), "tensor W.signs is missing"),
         ("delay", put("parts", "W", "units", value=9), "need n_h of at least 10, got 9"),
         ("delay", put("parts", "W", "signs", value=[3]), "must be a power of 4, got 3; the nearest: 4"),
-        ("quaternion", put("parts", "W", "codes", value=[1]), "the shape of W.codes must be two numbers"),
-        ("quaternion", put("parts", "W", "codes", value=[-1, -1]), "each side of W.codes must be a whole number"),
-        ("quaternion", put_tensor("W.codes", lambda t: t | np.uint8(64)), "the bits that fill the last byte"),
-        ("quaternion", put_tensor("W.codes", lambda t: t.astype(np.int64)), "W.codes must be uint8, got int64"),
         ("cycle", put("parts", "readout", "bits", value=5), "15 integers of 5 bits take 10 bytes, got uint8"),
         ("cycle", put("parts", "readout", "bits", value=9), "bits of readout must be a whole number"),
         ("cycle", put("parts", "readout", "bits", value=8), "readout.V must be int8, got uint8"),

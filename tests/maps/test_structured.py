@@ -6,11 +6,10 @@ import torch
 
 from qornn import structure
 from qornn.errors import SettingsError
-from qornn.integer.structured import Cycle, Delay, Hadamard, Quaternion
+from qornn.integer.structured import Cycle, Delay, Hadamard
 from qornn.maps import MAPS, deviation, make_map
-from qornn.maps.quaternion import nearest
 
-KINDS = {"hadamard": Hadamard, "cycle": Cycle, "delay": Delay, "quaternion": Quaternion}
+KINDS = {"hadamard": Hadamard, "cycle": Cycle, "delay": Delay}
 CASES = [
     ("hadamard", 32, {"seed": 3}),
     ("hadamard", 32, {"learn": True}),
@@ -18,7 +17,6 @@ CASES = [
     ("hadamard-block", 16, {"block": 16}),
     ("cycle", 7, {}),
     ("delay", 41, {"lines": 4, "seed": 1}),
-    ("quaternion", 64, {"seed": 5}),
 ]
 
 
@@ -82,27 +80,11 @@ def test_a_sign_pushed_too_far_learns_no_more():
     assert deviation(map_(W_raw)) < 1e-6
 
 
-def test_quaternions_take_the_nearest_of_norm_seven():
-    q = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
-    codes = torch.from_numpy(structure.quaternions(np.arange(64))).float()
-    assert len(set(map(tuple, codes.tolist()))) == 64
-    assert (codes.square().sum(1) == structure.NORM).all()
-    assert torch.equal(nearest(q), codes[torch.cdist(q, codes).argmin(1)])
-
-
-def test_quaternions_learn_through_their_latent_weights():
-    map_ = make_map("quaternion")
-    W_raw = map_.raw(16).requires_grad_()
-    map_(W_raw).pow(3).sum().backward()
-    assert W_raw.grad.abs().sum() > 0
-
-
 @pytest.mark.parametrize(
     ("name", "n", "options", "message"),
     [
         ("hadamard", 100, {}, "power of 2, got 100; the nearest: 64 or 128"),
         ("hadamard", 1, {}, "the nearest: 2"),
-        ("quaternion", 128, {}, "power of 4, got 128; the nearest: 64 or 256"),
         ("hadamard-block", 100, {}, "multiple of block=16, got 100; take 96 or 112"),
         ("hadamard-block", 64, {"block": 12}, "power of 2, got 12; the nearest: 8 or 16"),
         ("hadamard-block", 64, {"block": "8"}, "power of 2, got '8'"),

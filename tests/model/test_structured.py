@@ -15,7 +15,7 @@ from qornn.train.evaluate import quantized
 from qornn.train.optim import learning_rate, make_optimizer
 
 FIXED = [("hadamard", {}), ("hadamard-block", {"block": 4}), ("cycle", {}), ("delay", {"lines": 4})]
-LEARNED = [("hadamard", {"learn": True}), ("quaternion", {})]
+LEARNED = [("hadamard", {"learn": True})]
 
 
 def make(name, options, **more):
@@ -144,12 +144,6 @@ def test_an_array_is_refused_in_words():
         make("cycle", {})(inputs(False).numpy())
 
 
-def test_weights_alone_say_what_a_quaternion_matrix_is():
-    model, other = make("quaternion", {}), make("quaternion", {"seed": 5})
-    other.load_state_dict(model.state_dict())
-    assert torch.equal(model.recurrence.W(), other.recurrence.W())
-
-
 def test_quantizers_off_are_off_for_V_too():
     model = make("hadamard", {})
     with quantized(model, None):
@@ -231,7 +225,7 @@ def test_what_stands_for_all_structured_maps_is_none_itself():
         resolve("digits", map="structured")
 
 
-@pytest.mark.parametrize("name", ["hadamard-block", "quaternion", "bjorck"])
+@pytest.mark.parametrize("name", ["hadamard-block", "bjorck"])
 def test_learned_signs_are_for_those_who_have_them(name):
     recipe = resolve("digits", map=name, settings=["model.learn=true"])
     with pytest.raises(SettingsError, match=r"model\.learn=true is for map='hadamard'"):

@@ -9,10 +9,10 @@ from qornn.integer.matrix import Matrix
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import PerRow, make_multiplier, make_table, make_thresholds
-from qornn.integer.structured import Cycle, Delay, Hadamard, Quaternion
+from qornn.integer.structured import Cycle, Delay, Hadamard
 
-KINDS = ("hadamard", "hadamard-block", "cycle", "delay", "quaternion")
-SIZES = {"hadamard": 32, "hadamard-block": 24, "cycle": 21, "delay": 26, "quaternion": 64}
+KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
+SIZES = {"hadamard": 32, "hadamard-block": 24, "cycle": 21, "delay": 26}
 FORMS = ("multiplier", "shift", "thresholds", "table", "per-row", "per-row~")
 
 
@@ -26,9 +26,6 @@ def recurrent(kind, n_h, rng, *, block=8, lines=4):
         return Cycle(units=n_h)
     if kind == "delay":
         return Delay(units=n_h, signs=signs(lines))
-    if kind == "quaternion":
-        stages = round(math.log(n_h, 4))
-        return Quaternion(signs=signs(n_h), codes=rng.integers(0, 64, (stages, n_h // 4)).astype(np.uint8))
     return Hadamard(signs=signs(n_h), block=n_h if kind == "hadamard" else block)
 
 

@@ -53,8 +53,6 @@ ODD = [  # the smallest, sizes past a byte of signs, buffers past the stack, lin
     ("delay", "shift", {"n_h": 40, "gain": 0.5}),
     ("delay", "per-row", {"n_h": 40, "gain": 0.9, "activation": "modrelu", "codes": True, "n_i": 3}),
     ("delay", "shift", {"n_h": 256 * 257 // 2, "lines": 256, "k_a": 8}),
-    ("quaternion", "multiplier", {"n_h": 4}),
-    ("quaternion", "multiplier", {"n_h": 256, "k_a": 12}),
 ]
 
 MIXED = [  # every form of V, states of 16 and of 32 bits, the smallest sizes, with relu and without
@@ -66,8 +64,8 @@ MIXED = [  # every form of V, states of 16 and of 32 bits, the smallest sizes, w
     ("hadamard", "shift", {"n_h": 2, "mix": True, "integer": False, "seed": 3}),
     ("hadamard", "multiplier", {"n_h": 128, "mix": True, "bits_V": 7, "n_o": 1}),
     ("hadamard-block", "shift", {"n_h": 32, "mix": True, "integer": False, "relu": False}),
-    ("quaternion", "multiplier", {"n_h": 16, "mix": True, "bits_V": 2, "seed": 3}),
-    ("quaternion", "multiplier", {"n_h": 64, "mix": True, "integer": False}),
+    ("hadamard", "multiplier", {"n_h": 16, "mix": True, "bits_V": 2, "seed": 3}),
+    ("hadamard", "multiplier", {"n_h": 64, "mix": True, "integer": False}),
 ]
 
 
@@ -211,7 +209,6 @@ def test_the_stated_state_is_the_real_one(tmp_path, case):
         ("hadamard-block", {"n_h": 24}, "signed Hadamard in 3 blocks of 8, 3 bytes of signs", 3, 24 * 3),
         ("cycle", {}, "one signed cycle, nothing stored", 0, 0),
         ("delay", {}, "4 delay lines mixed by a signed Hadamard, 1 bytes of signs", 1, 4 * 2),
-        ("quaternion", {"n_h": 64}, "3 stages of quaternion blocks, 48 bytes of codes and 8 of signs", 56, 64 * 4 * 3),
     ],
 )
 def test_header_and_readme_say_what_W_is(tmp_path, kind, parts, fact, stored, work):
@@ -226,7 +223,7 @@ def test_header_and_readme_say_what_W_is(tmp_path, kind, parts, fact, stored, wo
         assert int(re.search(r"flash: U[ |]+(\d+)", text)[1]) == -(-rows // 8) * 4
         assert int(re.search(r"a step: W[a-z, ]*[ |]+(\d+)", text)[1]) == work
         assert int(re.search(r"a step: U[ |]+(\d+)", text)[1]) == rows
-    assert ("additions alone" in header) == (kind != "quaternion")
+    assert "additions alone" in header
 
 
 def test_a_flipped_sign_is_caught_with_its_unit(tmp_path):

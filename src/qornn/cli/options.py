@@ -16,7 +16,7 @@ Map = Annotated[
     typer.Option(
         "--map",
         help="How W is kept orthogonal: bjorck, projunn, penalty or free; or a W that is not stored: hadamard, "
-        "hadamard-block, cycle, delay or quaternion.",
+        "hadamard-block, cycle or delay.",
     ),
 ]
 Model = Annotated[str, typer.Option("--model", help="Kind of network.")]

@@ -242,7 +242,7 @@ class QORNNClassifier(ClassifierMixin, _QORNN):
 
     - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
       orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
-      delay, quaternion), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
+      delay), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
     - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
       as many as leave 32 steps: fewer, wider steps train better and cost a device less.
     - `activation_bits`: of the states in the integer program.

@@ -21,12 +21,12 @@ from qornn.integer.matrix import Dense, Recurrent
 from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import from_bytes, to_bytes
-from qornn.integer.structured import Delay, Hadamard, Quaternion
+from qornn.integer.structured import Delay, Hadamard
 
 LAYOUTS: Final = ("packed", "bytes")
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 2  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 3  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -225,9 +225,6 @@ def _known(W: Recurrent) -> str:
     if isinstance(W, Delay):
         signs = layouts.pack_signs(W.signs).nbytes
         return f"W: {len(W.signs)} delay lines mixed by a signed Hadamard, {signs} bytes of signs"
-    if isinstance(W, Quaternion):
-        stored = f"{W.codes.nbytes} bytes of codes and {layouts.pack_signs(W.signs).nbytes} of signs"
-        return f"W: {len(W.codes)} stages of quaternion blocks, {stored}"
     return "W: one signed cycle, nothing stored"
 
 
@@ -237,7 +234,7 @@ def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[s
     def of(*fields: str) -> int:
         return sum(found.arrays[field].nbytes for field in fields if field in found.arrays)
 
-    W = of("W_planes", "W_bytes", "signs", "codes")
+    W = of("W_planes", "W_bytes", "signs")
     U = of("U_planes", "U_packed", "U_words", "U_rows", "U_bytes")
     readout = of("V", "b_o", "V_int", "V_packed", "b_o_int")
     state, outputs = state_bytes(program, layout), 4 * program.n_o
@@ -263,8 +260,6 @@ def _work(program: IntegerProgram) -> dict[str, int]:
         readout["a readout: transform, additions alone"] = 12 * (n_h // 4) ** 2 or 2
     if isinstance(W, Dense):
         return {"a step": n_h**2 + driven, **readout}
-    if isinstance(W, Quaternion):
-        return {"a step: W": 4 * n_h * len(W.codes), "a step: U": driven, **readout}
     mixed = W.block if isinstance(W, Hadamard) else len(W.signs) if isinstance(W, Delay) else 1
     additions = (n_h if isinstance(W, Hadamard) else mixed) * (mixed.bit_length() - 1)
     return {"a step: W, additions alone": additions, "a step: U": driven, **readout}

@@ -12,7 +12,7 @@ from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
-from qornn.integer.structured import Delay, Hadamard, Quaternion
+from qornn.integer.structured import Delay, Hadamard
 
 Layout = Literal["packed", "bytes"]
 LINE: Final = 116
@@ -52,11 +52,11 @@ _FIELDS: Final = """
     n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes row_bytes bias bias_wide
     shift_W shift_U shift multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale
-    V_int b_o_int recurrent moves block signs codes U_words bits_V V_packed mix"""
+    V_int b_o_int recurrent moves block signs U_words bits_V V_packed mix"""
 FIELDS: Final = tuple(_FIELDS.split())
 _POINTERS: Final = """
     x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes bias bias_wide thresholds table
-    M_W M_U M_I row_shift V b_o V_int b_o_int signs codes U_words V_packed"""
+    M_W M_U M_I row_shift V b_o V_int b_o_int signs U_words V_packed"""
 POINTERS: Final = frozenset(_POINTERS.split())
 
 
@@ -92,10 +92,8 @@ def _W(program: IntegerProgram, layout: Layout, arrays: dict[str, np.ndarray], n
         else:
             arrays["W_bytes"] = layouts.pad_rows(W.integers)
             numbers["row_bytes"] = arrays["W_bytes"].shape[1]
-    if isinstance(W, Hadamard | Delay | Quaternion):
+    if isinstance(W, Hadamard | Delay):
         arrays["signs"] = layouts.pack_signs(W.signs)
-    if isinstance(W, Quaternion):
-        arrays["codes"] = W.codes
     if isinstance(W, Hadamard):
         numbers["block"] = W.block
     if isinstance(W, Delay):

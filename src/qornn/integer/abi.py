@@ -12,13 +12,13 @@ from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
-from qornn.integer.structured import Delay, Hadamard, Quaternion
+from qornn.integer.structured import Delay, Hadamard
 
 LAYOUTS: Final = ("bytes", "packed")
 _ACTIVATIONS: Final = {ReLU: 0, ModReLU: 1, Identity: 2}
 _REQUANTS: Final = {Multiplier: 0, Thresholds: 1, Table: 2, PerRow: 3}
 _SHIFT: Final = 4  # QORNN_SHIFT
-RECURRENTS: Final = ("dense", "hadamard", "cycle", "delay", "quaternion")
+RECURRENTS: Final = ("dense", "hadamard", "cycle", "delay")
 _HOST_UNITS: Final = 64  # QORNN_HOST_UNITS
 _SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 
@@ -56,7 +56,7 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
         *((name, _pointer) for name in ("V_int", "b_o_int")),
         *((name, _u8) for name in ("recurrent", "moves")),  # never moves here: U has all its rows
         ("block", _u32),
-        *((name, _pointer) for name in ("signs", "codes", "U_words")),
+        *((name, _pointer) for name in ("signs", "U_words")),
         ("bits_V", _u8),
         ("V_packed", _pointer),  # never here: V has a byte a weight
         ("mix", _u8),
@@ -124,14 +124,12 @@ class Model:
     def _structured(self, program: IntegerProgram, layout: str) -> None:
         s, W, U = self._struct, program.W, program.U
         s.recurrent = RECURRENTS.index(W.kind)
-        if isinstance(W, Hadamard | Delay | Quaternion):
+        if isinstance(W, Hadamard | Delay):
             self._point(signs=arrange.pack_signs(W.signs))
         if isinstance(W, Hadamard):
             s.block = W.block
         elif isinstance(W, Delay):
             s.block = len(W.signs)
-        elif isinstance(W, Quaternion):
-            self._point(codes=W.codes)
         if layout == "packed":
             self._point(U_packed=arrange.pack_columns(U.integers, U.bits))
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import ReLU, Samples
 from qornn.integer.requant import Multiplier, PerRow
-from qornn.integer.structured import Delay, Hadamard, Quaternion
+from qornn.integer.structured import Delay, Hadamard
 
 if TYPE_CHECKING:
     from qornn.integer.program import IntegerProgram
@@ -62,7 +62,7 @@ def U_in_rows(program: IntegerProgram, layout: str) -> bool:
 def wide_state(program: IntegerProgram) -> bool:
     """Whether a device keeps the state in 32 bits: sums are made in its place, with no second buffer."""
     W = program.W
-    return isinstance(W, Quaternion) or (isinstance(W, Hadamard) and W.block == W.n_h)
+    return isinstance(W, Hadamard) and W.block == W.n_h
 
 
 def moves(program: IntegerProgram) -> bool:

@@ -12,11 +12,10 @@ from qornn.errors import ProgramError
 from qornn.integer import check
 from qornn.integer.matrix import Dense, Matrix, packed_bytes
 from qornn.integer.parts import IntReadout
-from qornn.integer.structured import Delay, Hadamard, Quaternion
+from qornn.integer.structured import Delay, Hadamard
 
 LENGTH_LIMIT: Final = 2**31 - 1
 SIGN_BITS: Final = 1  # a one for −1
-CODE_BITS: Final = 6
 WHOLE: Final = 8  # V of so many bits lies as it is
 
 # Packed fields and their dimensions. The file says the shape under the field's name (of integers: as "shape").
@@ -26,7 +25,6 @@ PACKED: Final[dict[type, dict[str, int]]] = {
     IntReadout: {"V": 2},
     Hadamard: {"signs": 1},
     Delay: {"signs": 1},
-    Quaternion: {"signs": 1, "codes": 2},
 }
 
 
@@ -45,7 +43,7 @@ def stored(part: Any, field: str) -> np.ndarray:
     values = getattr(part, field)
     if field == "signs":
         return pack((values - 1) // 2, SIGN_BITS)
-    return pack(values, CODE_BITS if field == "codes" else part.bits)
+    return pack(values, part.bits)
 
 
 def restored(name: str, field: str, packed: np.ndarray, shape: Any, numbers: Mapping[str, Any]) -> np.ndarray:
@@ -57,8 +55,6 @@ def restored(name: str, field: str, packed: np.ndarray, shape: Any, numbers: Map
     sides = [check.number(f"each side of {whose}", n, 1, LENGTH_LIMIT) for n in shape]
     if field == "signs":
         return 2 * unpack(packed, SIGN_BITS, math.prod(sides)) + np.int8(1)
-    if field == "codes":
-        return (unpack(packed, CODE_BITS, math.prod(sides)) & (2**CODE_BITS - 1)).reshape(sides)
     bits = check.number(f"bits of {name}", numbers.get("bits"), 2, 8)
     return unpack(packed, bits, math.prod(sides)).reshape(sides)
 

@@ -22,13 +22,14 @@ from qornn.integer.packing import brief, packed_fields, restored, shape_key, sto
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
 from qornn.integer.program import IntegerProgram
 from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
-from qornn.integer.structured import STRUCTURED, Delay, Hadamard, Quaternion
+from qornn.integer.structured import STRUCTURED, Delay, Hadamard
 
 FORMAT: Final = "qornn-program"
 SCHEMA: Final = 2
 NEWER: Final = ("input.raw_scale",)  # tensors of schema 2; a program without them is written as schema 1
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30
+RETIRED: Final = "quaternion"  # a kind of W
 
 # What each part may be. A part's fields are its numbers (JSON) and its arrays (tensors "part.field").
 KINDS: Final[dict[str, dict[str, type]]] = {
@@ -44,7 +45,6 @@ ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) t
     Dense: {"integers": np.int8, "alpha": np.float64},
     Hadamard: {"signs": np.int8},
     Delay: {"signs": np.int8},
-    Quaternion: {"signs": np.int8, "codes": np.uint8},
     Matrix: {"integers": np.int8, "alpha": np.float64},
     Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8, "raw_scale": np.float32},
     ModReLU: {"bias": np.int64},
@@ -99,6 +99,7 @@ def from_bytes(data: bytes, path: Path) -> IntegerProgram:
             raise ValueError("its contents do not match its digest")
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ProgramError(_damaged(path, str(error))) from error
+    _refuse_retired(path, facts)
     try:
         return _restore(tensors, facts)
     except (QornnError, RecursionError) as error:
@@ -123,6 +124,13 @@ def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, An
         else:
             numbers[field.name] = value
     return numbers
+
+
+def _refuse_retired(path: Path, facts: Mapping[str, Any]) -> None:
+    parts = facts.get("parts")
+    W = parts.get("W") if isinstance(parts, dict) else None
+    if isinstance(W, dict) and W.get("kind") == RETIRED:
+        raise ProgramError(f"{path} was made by qornn 0.1; open it with 0.1, the last to know a W of kind {RETIRED}")
 
 
 def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> IntegerProgram:

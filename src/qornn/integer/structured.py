@@ -1,4 +1,4 @@
-"""Recurrent matrices that are not stored: orthogonal exactly, made of signs, shifts and small blocks of integers.
+"""Recurrent matrices that are not stored: orthogonal exactly, made of signs and shifts.
 
 `product` is the law of each, by additions; `written_out` is the same matrix entry by entry, to compare with.
 """
@@ -153,52 +153,10 @@ class Delay(Structured):
         return sums
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Quaternion(Structured):
-    """diag(signs)·B_{s−1}…B_0/√7^s: s = log_4 n stages, each n/4 blocks of 4×4; in stage i four units 4^i apart mix."""
-
-    kind = "quaternion"
-    signs: np.ndarray  # (n_h,) int8, ±1
-    codes: np.ndarray  # (s, n_h/4) uint8 below 64 (structure.quaternions)
-
-    def __post_init__(self) -> None:
-        _check_signs(self)
-        stages = _as_program_error(structure.check_power, len(self.signs), 4, "the number of units of W")
-        codes = check.integers("codes of W", self.codes, np.uint8, (stages, len(self.signs) // 4), 0, 63)
-        object.__setattr__(self, "codes", codes)
-
-    @property
-    def n_h(self) -> int:
-        return len(self.signs)
-
-    @property
-    def alpha(self) -> np.ndarray:
-        return np.array(structure.NORM ** (-len(self.codes) / 2))
-
-    @property
-    def stored_bytes(self) -> int:
-        return packed_bytes(self.n_h, 1) + packed_bytes(self.codes.size, 6)
-
-    def product(self, h: np.ndarray) -> np.ndarray:
-        n, shape = self.n_h, h.shape
-        for stage, codes in enumerate(self.codes):
-            apart = 4**stage
-            # Group g, offset o within it: the units 4·apart·g + o + apart·(0..3), block g·apart + o.
-            four = h.reshape(-1, n // (4 * apart), 4, apart)
-            M = structure.blocks(codes).reshape(n // (4 * apart), apart, 4, 4)
-            h = np.einsum("goij,bgjo->bgio", M, four).reshape(shape)
-        return h * self.signs
-
-    def row_sums(self) -> np.ndarray:
-        """A block's rows sum to 5 in magnitude, so 5^s bounds every sum of every stage."""
-        return np.full(self.n_h, 5 ** len(self.codes), np.int64)
+STRUCTURED: dict[str, type[Structured]] = {cls.kind: cls for cls in (Hadamard, Cycle, Delay)}
 
 
-STRUCTURED: dict[str, type[Structured]] = {cls.kind: cls for cls in (Hadamard, Cycle, Delay, Quaternion)}
-
-
-def _check_signs(W: Hadamard | Delay | Quaternion) -> None:
+def _check_signs(W: Hadamard | Delay) -> None:
     signs = check.integers("signs of W", W.signs, np.int8, (None,), -1, 1)
     if not signs.all():
         raise check.ProgramError("the signs of W are +1 and −1, got 0")

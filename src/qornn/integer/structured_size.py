@@ -69,7 +69,6 @@ def structured_step(
         "hadamard-block": n_h * (block.bit_length() - 1),
         "cycle": 0,
         "delay": lines * (lines.bit_length() - 1),
-        "quaternion": 3 * n_h * (n_h.bit_length() - 1) // 2,  # log_4 n stages of three a row
     }
     driven = lines if map == "delay" else n_h
     operands = "FP" if bits is None else f"{bits}x{input_bits} bits"
@@ -102,7 +101,7 @@ def of_program(p: IntegerProgram) -> tuple[Size, dict[str, Step]]:
 
 
 def _W(map: str, n_h: int, block: int, lines: int) -> tuple[int, int]:
-    """Bytes of its signs and blocks, and how many times larger than a state a sum can get."""
+    """Bytes of its signs, and how many times larger than a state a sum can get."""
     if map == "hadamard":
         structure.check_power(n_h, 2, "n_h of map='hadamard'")
         return packed_bytes(n_h, 1), n_h
@@ -115,10 +114,7 @@ def _W(map: str, n_h: int, block: int, lines: int) -> tuple[int, int]:
     if map == "delay":
         structure.check_lines(n_h, lines)
         return packed_bytes(lines, 1), lines
-    if map == "quaternion":
-        stages = structure.check_power(n_h, 4, "n_h of map='quaternion'")
-        return packed_bytes(n_h, 1) + packed_bytes(stages * n_h // 4, 6), 1 << (5**stages - 1).bit_length()
-    raise unknown("structured map", map, structure.MAPS)
+    raise unknown("map", map, structure.MAPS)
 
 
 def _width(bits: int | None) -> int:

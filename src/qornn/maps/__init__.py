@@ -11,7 +11,6 @@ from qornn.maps.free import Free
 from qornn.maps.hadamard import Hadamard, HadamardBlock
 from qornn.maps.penalty import Penalty
 from qornn.maps.projunn import ProjUNN
-from qornn.maps.quaternion import Quaternion
 from qornn.maps.starts import STARTS, start
 from qornn.maps.structured import Structured
 
@@ -24,7 +23,6 @@ MAPS: dict[str, type[OrthogonalMap]] = {
     "hadamard-block": HadamardBlock,
     "cycle": Cycle,
     "delay": Delay,
-    "quaternion": Quaternion,
 }
 
 __all__ = [
@@ -39,7 +37,6 @@ __all__ = [
     "OrthogonalMap",
     "Penalty",
     "ProjUNN",
-    "Quaternion",
     "Structured",
     "deviation",
     "make_map",

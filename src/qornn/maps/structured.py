@@ -1,4 +1,4 @@
-"""What maps without a stored matrix share: W is made of signs, shifts and small blocks, and exactly orthogonal."""
+"""What maps without a stored matrix share: W is made of signs and shifts, and exactly orthogonal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qornn.maps.base import OrthogonalMap
 
 
 class Structured(OrthogonalMap):
-    """W_raw holds what little W is made of, signs or quaternions: drawn from the map's own seed, and mostly frozen."""
+    """W_raw holds what little W is made of: drawn from the map's own seed, and mostly frozen."""
 
     structured = True
     learned = False

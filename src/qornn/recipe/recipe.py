@@ -18,7 +18,7 @@ from typing import Any
 from qornn._io.foreign import Unreadable, is_number, parse_toml, read_text
 from qornn._io.text import readable
 from qornn.bits import FULL_PRECISION, parse_bits
-from qornn.errors import CheckpointError, SettingsError, shown, unknown
+from qornn.errors import RETIRED, CheckpointError, SettingsError, shown, unknown
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
 
@@ -265,9 +265,12 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
             raise unknown(f"setting of task {name!r}", key, known)
         task[key] = _typed(f"task.{key}", task[key], known[key])
         _refuse_huge(f"task.{key}", task[key])
+    model = _settings(ModelSettings, "model", tables.get("model", {}))
+    if ("map", model.map) in RETIRED:
+        raise unknown("map", model.map, STRUCTURED)
     return Recipe(
         task={k: v for k, v in task.items() if v is not None},
-        model=_settings(ModelSettings, "model", tables.get("model", {})),
+        model=model,
         train=_settings(TrainSettings, "train", tables.get("train", {})),
     )
 

@@ -19,7 +19,6 @@ STRATEGIES = {
     "hadamard-block": "Hadamard blocks",
     "cycle": "signed cycle",
     "delay": "delay lines",
-    "quaternion": "quaternions",
 }
 TASKS = {"copy": "copy", "adding": "adding", "smnist": "sMNIST", "pmnist": "pMNIST", "ptb": "PTB", "digits": "digits"}
 METRICS = {"mse": "mean squared error", "accuracy": "accuracy, %"}

@@ -60,7 +60,7 @@ enum { QORNN_BYTES, QORNN_PACKED };                                             
 enum { QORNN_CODES, QORNN_SAMPLES };                                            /* input */
 enum { QORNN_RELU, QORNN_MODRELU, QORNN_IDENTITY };                             /* activation */
 enum { QORNN_MULTIPLIER, QORNN_THRESHOLDS, QORNN_TABLE, QORNN_PER_ROW, QORNN_SHIFT };         /* requant */
-enum { QORNN_DENSE, QORNN_HADAMARD, QORNN_CYCLE, QORNN_DELAY, QORNN_QUATERNION };             /* recurrent */
+enum { QORNN_DENSE, QORNN_HADAMARD, QORNN_CYCLE, QORNN_DELAY };             /* recurrent */
 enum { QORNN_FLOAT, QORNN_INT };                                                /* readout */
 enum { QORNN_LAST, QORNN_ALL };                                                 /* steps */
 enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 };                                      /* what a step returns */
@@ -121,7 +121,6 @@ typedef struct {
     uint8_t moves;   /* DELAY: units along a line keep their value; U, bias and M_W have a row for each line only */
     uint32_t block;  /* HADAMARD: units that one transform mixes; DELAY: lines */
     const uint8_t *signs; /* bit j % 8 of byte j / 8: whether row j (DELAY: line j) is negated */
-    const uint8_t *codes; /* QUATERNION: stage by stage, n_h / 4 blocks each; bits 0..3 signs, 4 and 5 where the 2 is */
 
     /* U of 2, 4 or 8 bits, two's complement fields in words, lowest bit first, each column in whole words. */
     const uint32_t *U_words;
@@ -141,9 +140,6 @@ void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16
 void qornn_plane2(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
 void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
 void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
-
-/* One stage of a quaternion W, four units `apart` from each other mixed by each code, in place. */
-void qornn_quaternions(int32_t *z, size_t n, size_t apart, const uint8_t *codes);
 
 /* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
 QORNN_RARE void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,

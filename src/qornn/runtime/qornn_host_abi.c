@@ -20,7 +20,7 @@ static const field fields[] = {
     PROGRAM(multiplier), PROGRAM(thresholds), PROGRAM(table), PROGRAM(table_size), PROGRAM(M_W), PROGRAM(M_U),
     PROGRAM(M_I), PROGRAM(row_shift), PROGRAM(alike), PROGRAM(readout_relu), PROGRAM(V), PROGRAM(b_o),
     PROGRAM(scale), PROGRAM(V_int), PROGRAM(b_o_int), PROGRAM(recurrent), PROGRAM(moves), PROGRAM(block),
-    PROGRAM(signs), PROGRAM(codes), PROGRAM(U_words), PROGRAM(bits_V), PROGRAM(V_packed), PROGRAM(mix),
+    PROGRAM(signs), PROGRAM(U_words), PROGRAM(bits_V), PROGRAM(V_packed), PROGRAM(mix),
     MODEL(W_blocks), MODEL(W_start), MODEL(V_columns),
     BATCH(B), BATCH(T), BATCH(x), BATCH(lengths), BATCH(h), BATCH(states), BATCH(y), BATCH(work),
 };

@@ -75,16 +75,6 @@ static void delay(const qornn_program *p, const int16_t *h, int32_t *sums, int32
     }
 }
 
-static void quaternion(const qornn_program *p, const int16_t *h, int32_t *sums) {
-    const size_t n = p->n_h;
-    const uint8_t *codes = p->codes;
-    widen(h, sums, n);
-    for (size_t apart = 1; apart < n; apart *= 4, codes += n / 4) {
-        qornn_quaternions(sums, n, apart, codes);
-    }
-    negate(p->signs, sums, n);
-}
-
 void qornn_host_mix(const qornn_program *p, const qornn_work *w) {
     widen(w->h, w->sums, p->n_h);
     transform(w->sums, p->n_h, p->n_h);
@@ -102,10 +92,8 @@ void qornn_host_structured(const qornn_host_model *m, const qornn_work *w, const
         hadamard(p, w->h, w->sums, w->drive); /* the inputs come after */
     } else if (p->recurrent == QORNN_CYCLE) {
         cycle(p, w->h, w->sums);
-    } else if (p->recurrent == QORNN_DELAY) {
-        delay(p, w->h, w->sums, w->drive);
     } else {
-        quaternion(p, w->h, w->sums);
+        delay(p, w->h, w->sums, w->drive);
     }
     qornn_wide_drive(p, x, code, w->drive);
     qornn_wide_next(p, w, none);

@@ -2,7 +2,6 @@
 
    HADAMARD    diag(signs) P (I x S), S of size `block`; one block: in place, 32-bit states; several: two buffers, since the
                permutation P takes what a block puts out to as many blocks as there are
-   QUATERNION  diag(signs) B_(s-1) .. B_0, blocks of 4 x 4: in place, 32-bit states
    CYCLE       every unit takes the value of the one before it, the first that of the last, negated: in place
    DELAY       the same along each line; what comes out of the lines is mixed by diag(signs) S into their first units */
 #ifndef QORNN_STRUCTURED_H
@@ -141,18 +140,11 @@ QORNN_INLINE void qornn_finish(const qornn_program *p, const int16_t *x, size_t 
     }
 }
 
-/* HADAMARD of one block, QUATERNION. */
+/* HADAMARD of one block. */
 QORNN_INLINE void qornn_advance_wide(const qornn_program *p, const int16_t *x, size_t code, int32_t *h) {
     const size_t n = p->n_h;
-    const int eights = n >= 8, mixed = QORNN_BY_EIGHT && eights && p->recurrent == QORNN_HADAMARD;
-    if (p->recurrent == QORNN_HADAMARD) {
-        qornn_transform(h, n, mixed ? 4 : 1);
-    } else {
-        const uint8_t *codes = p->codes;
-        for (size_t apart = 1; apart < n; apart *= 4, codes += n / 4) {
-            qornn_quaternions(h, n, apart, codes);
-        }
-    }
+    const int eights = n >= 8, mixed = QORNN_BY_EIGHT && eights;
+    qornn_transform(h, n, mixed ? 4 : 1);
     if (eights) {
         qornn_finish(p, x, code, mixed, h);
         return;

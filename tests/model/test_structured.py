@@ -52,8 +52,8 @@ def test_chunks_where_steps_are_dear(name, options, monkeypatch):
     x, h0 = inputs(False, T=70), torch.randn(4, 16, generator=torch.Generator().manual_seed(3))
     lengths = torch.tensor([70, 33, 1, 64])
     wanted = layer(x, h0, lengths=lengths)
-    monkeypatch.setattr("qornn.model.network._steps_are_dear", lambda x: True)
-    monkeypatch.setattr("qornn.model.network.recurrence", None)  # must not be called
+    monkeypatch.setattr("qornn.model.recurrence._steps_are_dear", lambda x: True)
+    monkeypatch.setattr("qornn.model.recurrence.recurrence", None)  # must not be called
     torch.testing.assert_close(layer(x, h0, lengths=lengths), wanted, atol=1e-4, rtol=1e-4)
 
 
@@ -64,7 +64,7 @@ def test_wide_shifts_without_a_gradient_take_no_product(name, codes, monkeypatch
     x = inputs(codes, T=40)
     h0, lengths = torch.randn(4, 512, generator=torch.Generator().manual_seed(3)), torch.tensor([40, 33, 1, 40])
     wanted = [[part.detach() for part in layer(x, h0, lengths=given)] for given in (None, lengths)]
-    monkeypatch.setattr("qornn.model.network.recurrence", None)  # must not be called
+    monkeypatch.setattr("qornn.model.recurrence.recurrence", None)  # must not be called
     with torch.no_grad():
         found = [layer(x, h0, lengths=given) for given in (None, lengths)]
     for a, b in zip(found, wanted, strict=True):

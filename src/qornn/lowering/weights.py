@@ -13,7 +13,6 @@ from qornn.integer.matrix import Dense, Matrix, Recurrent
 from qornn.integer.parts import FloatReadout, IntReadout, Readout
 from qornn.integer.rounding import round_half_away
 from qornn.integer.structured import STRUCTURED
-from qornn.maps import Structured
 from qornn.model import OrthogonalRecurrence, OrthogonalRNN
 from qornn.quant import Quantizer
 
@@ -37,8 +36,8 @@ def matrices(model: OrthogonalRNN) -> tuple[Recurrent, Matrix]:
 
 
 def _recurrent(layer: OrthogonalRecurrence) -> Recurrent:
-    if isinstance(layer.map, Structured):
-        kind, fields = layer.map.made_of(layer.W_raw)
+    if (made := layer.map.made_of(layer.W_raw)) is not None:
+        kind, fields = made
         return STRUCTURED[kind](**fields)
     assert layer.q_W is not None
     W, alpha_W, identity = _integers(layer.q_W, layer.W())

@@ -40,6 +40,7 @@ __all__ = [
     "Structured",
     "deviation",
     "make_map",
+    "options_of",
     "polar_factor",
     "start",
 ]
@@ -53,8 +54,13 @@ def make_map(name: str | OrthogonalMap, **options: Any) -> OrthogonalMap:
         return name
     if not isinstance(name, str) or name not in MAPS:
         raise unknown("map", name, MAPS)
-    known = [key for key in signature(MAPS[name].__init__).parameters if key not in ("self", "args", "kwargs")]
+    known = options_of(MAPS[name])
     for key in options:
         if key not in known:
             raise unknown(f"option of the map {name!r}", key, known)
     return MAPS[name](**options)
+
+
+def options_of(kind: type[OrthogonalMap]) -> list[str]:
+    """The options of a kind of map: the parameters of its own signature."""
+    return [key for key in signature(kind.__init__).parameters if key not in ("self", "args", "kwargs")]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from qornn.errors import SettingsError
+from qornn.maps.starts import start
 
 
 class OrthogonalMap(nn.Module, ABC):
@@ -19,10 +22,34 @@ class OrthogonalMap(nn.Module, ABC):
     structured = False  # W is made of little and never stored: see maps/structured.py
     learned = True  # the optimizer moves W_raw
     biased = False  # a linear recurrence has a bias in its loop
+    shifts = False  # W mostly moves numbers along
+    activation = "relu"  # of the recurrence, unless another is asked for
+    readout_activation = "identity"  # of the states before they are read out, unless another is asked for
+
+    def initial(self, n_h: int, *, init: str = "haar", generator: torch.Generator | None = None) -> Tensor:
+        """W_raw before training.  # (n_h, n_h), or what little W is made of"""
+        return start(init, n_h, generator=generator)
 
     def forward(self, W: Tensor) -> Tensor:
         """The differentiable map W_raw -> W; the identity for strategies that keep W_raw itself orthogonal."""
         return W
+
+    def operator(self, W: Tensor) -> Tensor:
+        """W as the recurrence multiplies by it: written out, or what a faster product needs."""
+        return self(W)
+
+    def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
+        """What makes W h of every row of h (B, n_h), by shifting where `shifts` says so."""
+        written_out = self(W)
+        return lambda h: h @ written_out.mT
+
+    def singular_values(self, W: Tensor) -> Tensor:
+        """Those of the written-out matrix, in any order; here by writing it out.  # (n_h,)"""
+        return torch.linalg.svdvals(self(W).cpu().double())
+
+    def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]] | None:
+        """Where W is not stored, its kind in an IntegerProgram and the fields of that kind."""
+        return None
 
     def right_inverse(self, W: Tensor) -> Tensor:
         """A W_raw that maps to W, so that torch's register_parametrization accepts the map."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ class Structured(OrthogonalMap):
     structured = True
     learned = False
     biased = True  # a bias in the loop does no harm
-    shifts = False  # W mostly moves numbers along
+    activation = "identity"
+    readout_activation = "relu"
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
@@ -33,22 +33,12 @@ class Structured(OrthogonalMap):
     def raw(self, n_h: int) -> Tensor:
         """What W is made of, for that many units; other sizes are refused with the nearest that do."""
 
+    def initial(self, n_h: int, *, init: str = "haar", generator: torch.Generator | None = None) -> Tensor:
+        return self.raw(n_h)
+
     @abstractmethod
     def forward(self, W: Tensor) -> Tensor:
         """W written out.  # -> (n_h, n_h)"""
-
-    def operator(self, W: Tensor) -> Tensor:
-        """W as the recurrence multiplies by it: written out, or what a faster product needs."""
-        return self(W)
-
-    def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
-        """What makes W h of every row of h (B, n_h), by shifting where `shifts` says so."""
-        written_out = self(W)
-        return lambda h: h @ written_out.mT
-
-    def singular_values(self, W: Tensor) -> Tensor:
-        """Those of the written-out matrix, in any order; here by writing it out.  # (n_h,)"""
-        return torch.linalg.svdvals(self(W).cpu().double())
 
     @abstractmethod
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]]:

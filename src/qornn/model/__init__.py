@@ -1,5 +1,23 @@
-"""The equations as torch modules."""
+"""The network of the paper, in its symbols: the room to read first.
 
-from qornn.model.network import ModReLU, OrthogonalRecurrence, OrthogonalRNN
+    W = map(W_raw)            orthogonal                      (maps/)
+    W_q, U_q = q_k(W), q_k(U) on k bits                       (quant/)
+    h_t = σ(W_q h_{t−1} + U_q x_t),  h_0 = 0                  recurrence.py   OrthogonalRecurrence
+    σ(z) = sign(z)·max(|z| + b, 0)                            modrelu.py      ModReLU
+    y = V h + b_o             of the last state, or of all    network.py      OrthogonalRNN
+
+The map and the quantizer run once per forward pass, never once per time step.
+
+A structured map (Hadamard and its kin) makes a linear recurrence of a W that is orthogonal as it stands:
+
+    h_t = W h_{t−1} + U_q x_t + b,  y = V_q relu(h) + b_o     without unrolling where W is fixed (recurrence/linear)
+
+Beside them, `inputs.py` checks x, lengths and h0, `keywords.py` what a network is built with, and `weights.py` draws U
+and V.
+"""
+
+from qornn.model.modrelu import ModReLU
+from qornn.model.network import OrthogonalRNN
+from qornn.model.recurrence import OrthogonalRecurrence
 
 __all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence"]

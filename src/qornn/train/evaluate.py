@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from qornn._io.progress import progress
 from qornn.baselines import Baseline
-from qornn.maps import Structured
 from qornn.model import OrthogonalRecurrence, OrthogonalRNN
 from qornn.quant import Quantizer, Uniform
 from qornn.tasks.base import Batch, Split, Task
@@ -118,7 +117,7 @@ def _baselines(model: nn.Module) -> list[Baseline]:
 
 
 def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
-    if isinstance(layer.map, Structured):  # its matrix is not stored, and may be too large to write out
+    if layer.map.structured:  # its matrix is not stored, and may be too large to write out
         singular = layer.map.singular_values(layer.W_raw).cpu().double()
         distance, saturation = (singular.square() - 1).norm(), 0.0
     else:

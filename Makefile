@@ -1,4 +1,5 @@
-# `make demo` shows the main job, `make test` checks everything, `make docs` builds the site. Each does all its set-up.
+# `make demo` shows the main job, `make test` checks what CI checks, `make test-all` checks everything, `make docs` builds
+# the site. Each does all its set-up.
 PYTHON ?= python3
 BIN := .venv/bin
 # Real data, when a copy is at hand; tests that need it are skipped by name otherwise.
@@ -20,7 +21,7 @@ UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS
 	QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) \
 	LD_PRELOAD="$$(ldd $(SANITIZED) | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')"
 
-.PHONY: demo test docs sanitize attack clean
+.PHONY: demo test test-all docs sanitize attack clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py --out demo
@@ -30,7 +31,11 @@ test: .venv/ready $(if $(LIBASAN),sanitize)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not full'
+
+# Adds what needs the network or takes long.
+test-all: test
+	$(BIN)/python -m pytest -q -m full
 
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -6,7 +6,7 @@ Names are looked up on first use, so that `import qornn` stays fast and torch is
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "OrthogonalRNN": "qornn.model",

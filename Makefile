@@ -21,31 +21,38 @@ UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS
 	QORNN_RUNTIME_LIBRARY=$(abspath $(SANITIZED_RUNTIME)) \
 	LD_PRELOAD="$$(ldd $(SANITIZED) | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')"
 
+# Native code has these tests; `make test` runs them on the sanitized build alone, where there is one.
+NATIVE_TESTS := tests/recurrence/test_native.py tests/recurrence/test_hadamard.py \
+	tests/integer/test_engine.py tests/integer/test_engine_structured.py
+PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+# $(call timed,NAME,COMMAND): the seconds of every step are printed at the end.
+timed = @echo '$(2)'; began=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - began)) s" >> build/times
+
 .PHONY: demo test test-all docs sanitize attack clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py --out demo
 
-test: .venv/ready $(if $(LIBASAN),sanitize)
-	$(if $(LIBASAN),,@echo 'sanitize: skipped, $(CXX) has no AddressSanitizer')
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not full'
-
-# Adds what needs the network or takes long.
-test-all: test
-	$(BIN)/python -m pytest -q -m full
+test: CHOSEN = -m "not full" $(if $(LIBASAN),$(NATIVE_TESTS:%=--ignore=%))
+test-all: CHOSEN = --hypothesis-profile=thorough
+test test-all: .venv/ready
+	@mkdir -p build && rm -f build/times
+	$(call timed,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
+	$(call timed,types,$(BIN)/mypy)
+	$(if $(LIBASAN),$(call timed,sanitize,$(MAKE) --no-print-directory sanitize),\
+	@echo 'sanitize: skipped, $(CXX) has no AddressSanitizer')
+	$(call timed,tests,$(BIN)/python -m pytest -q $(PARALLEL) $(CHOSEN))
+	$(if $(filter test-all,$@),$(if $(LIBASAN),$(call timed,attack,$(MAKE) --no-print-directory attack)))
+	@cat build/times
 
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'open build/docs/index.html'
 
-# The tests of the native code once more, on a build that stops at the first access out of bounds or undefined operation.
+# The tests of the native code on a build that stops at the first access out of bounds or undefined operation.
 # capture=sys: the report is written to the real stderr as the process dies.
 sanitize: $(SANITIZED)
-	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -q --capture=sys tests/recurrence/test_native.py \
-	tests/recurrence/test_hadamard.py tests/integer/test_engine.py tests/integer/test_engine_structured.py
+	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -q --capture=sys $(PARALLEL) $(NATIVE_TESTS)
 
 # Hostile files, random programs and kills for as long as wanted, on the same build: make attack MINUTES=30
 attack: $(SANITIZED)

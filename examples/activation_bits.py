@@ -17,7 +17,8 @@ from typing import Any, Literal
 import qornn
 from qornn._io.files import to_json
 from qornn.lowering.calibrate import calibrate
-from qornn.lowering.lower import lower, score
+from qornn.lowering.lower import lower
+from qornn.lowering.score import score
 from qornn.tasks.adding import Adding
 from qornn.tasks.copy import Copy
 from qornn.train import Run, load

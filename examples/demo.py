@@ -20,7 +20,7 @@ from rich.console import Console
 
 import qornn
 from qornn.integer.size import size
-from qornn.lowering.lower import score
+from qornn.lowering.score import score
 from qornn.recipe import resolve
 from qornn.tasks import make_task
 from qornn.train.log import read_metrics

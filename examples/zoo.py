@@ -11,7 +11,8 @@ from pathlib import Path
 
 from qornn import __version__
 from qornn._io.files import to_json, write_atomically
-from qornn.lowering.lower import lower, score
+from qornn.lowering.lower import lower
+from qornn.lowering.score import score
 from qornn.train import load
 from qornn.train.evaluate import evaluate
 

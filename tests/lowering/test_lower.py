@@ -13,7 +13,9 @@ from qornn.errors import ProgramError, SettingsError
 from qornn.integer.parts import Codes, IntReadout
 from qornn.integer.requant import Table, Thresholds
 from qornn.lowering.calibrate import calibrate
-from qornn.lowering.lower import lower, raw_input, score
+from qornn.lowering.inputs import raw_input
+from qornn.lowering.lower import lower
+from qornn.lowering.score import score
 from qornn.model import OrthogonalRNN
 from qornn.quant import IdentityOffset, Uniform
 from qornn.tasks import make_task

@@ -10,8 +10,10 @@ import torch
 import qornn
 from qornn.errors import SettingsError
 from qornn.integer.parts import FloatReadout
-from qornn.lowering.lower import lower, raw_input, score
+from qornn.lowering.inputs import raw_input
+from qornn.lowering.lower import lower
 from qornn.lowering.refit import _reader, refit
+from qornn.lowering.score import score
 from qornn.model import OrthogonalRNN
 
 

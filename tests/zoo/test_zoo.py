@@ -9,7 +9,8 @@ import torch
 import qornn
 from qornn import zoo
 from qornn.errors import SettingsError
-from qornn.lowering.lower import raw_input, score
+from qornn.lowering.inputs import raw_input
+from qornn.lowering.score import score
 from qornn.recipe import from_tables
 from qornn.train.build import build_task
 

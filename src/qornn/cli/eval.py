@@ -128,7 +128,8 @@ def _of_run(
 
 def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple[float | None, str | None]:
     """The integer network's figure; where nobody asked for it, a network that cannot be lowered is no error."""
-    from qornn.lowering.lower import lower, score
+    from qornn.lowering.lower import lower
+    from qornn.lowering.score import score
 
     try:
         return score(
@@ -142,7 +143,7 @@ def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple
 
 def _of_program(what: str, other: list[str], data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
     from qornn._io.opening import load_program
-    from qornn.lowering.lower import score
+    from qornn.lowering.score import score
     from qornn.recipe import find_cell, from_tables
     from qornn.train.build import build_task
 

@@ -51,7 +51,8 @@ def run(
 
     from qornn._io.files import check_file
     from qornn.bits import parse_bits
-    from qornn.lowering.lower import lower, score
+    from qornn.lowering.lower import lower
+    from qornn.lowering.score import score
     from qornn.train import load
     from qornn.train.evaluate import quantized
 

@@ -18,7 +18,8 @@ from qornn.integer.parts import INPUT_BITS, RAW_SCALES, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.rounding import round_half_away
 from qornn.lowering.calibrate import Calibration, calibrate
-from qornn.lowering.lower import FLOAT32, lower
+from qornn.lowering.check import FLOAT32
+from qornn.lowering.lower import lower
 from qornn.model import OrthogonalRNN
 from qornn.recurrence import recurrence
 from qornn.tasks.arrays import Sequences

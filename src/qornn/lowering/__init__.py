@@ -1,1 +1,14 @@
-"""The only bridge from torch to integers: calibrate() watches the states, lower() makes the IntegerProgram."""
+"""The only bridge from torch to integers.
+
+lower.py         lower(): the steps below, one after the other
+source.py        the network of a run or a module
+choices.py       what a caller may choose
+weights.py       W, U and V as the integers they were trained as
+calibrate.py     calibrate(): what the states do on data
+inputs.py        what raw samples are
+scales.py        how large a state is, and how sums become the next one
+activations.py   the activation in its integer form
+check.py         the finished program on calibration data
+refit.py         the readout trained once more, on the states of the integers
+score.py         the program on a task
+"""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from qornn._io.progress import progress
 from qornn.errors import SettingsError
-from qornn.model import OrthogonalRNN
+from qornn.lowering.source import open_source
 from qornn.tasks import Batch, Task
 
 PERCENTILES = (99.0, 99.9, 99.99, 99.999)
@@ -81,14 +81,6 @@ def calibrate(
     if seen.max_h == 0:
         raise SettingsError("every state is zero on the calibration data; was this network trained?")
     return seen
-
-
-def open_source(source: Any) -> tuple[OrthogonalRNN, Task | None]:
-    """The network of a run or a module, and the task it was trained on, if any."""
-    model = getattr(source, "model", source)
-    if not isinstance(model, OrthogonalRNN):
-        raise SettingsError(f"lowering takes a run or an OrthogonalRNN, got {type(model).__name__}")
-    return model, source.task() if hasattr(source, "task") else None
 
 
 def _batches(

@@ -19,7 +19,7 @@ from qornn.errors import SettingsError
 from qornn.integer.engine import states
 from qornn.integer.parts import FloatReadout
 from qornn.integer.program import IntegerProgram
-from qornn.lowering.lower import raw_input
+from qornn.lowering.inputs import lengths_of, raw_input
 from qornn.tasks import Batch, Task
 from qornn.tasks.base import check_count
 
@@ -55,7 +55,7 @@ def _reader(program: IntegerProgram, readout: FloatReadout) -> Callable[[Batch],
     """What V reads of a batch."""
 
     def given(part: Batch) -> tuple[np.ndarray, np.ndarray | None]:
-        return raw_input(program, part), None if part.lengths is None else part.lengths.numpy()
+        return raw_input(program, part), lengths_of(part)
 
     if program.steps == "all":  # the states as they are: the identity would take n_h² products a step
 

@@ -17,14 +17,10 @@ from qornn.model import OrthogonalRecurrence, OrthogonalRNN
 from qornn.quant import Quantizer
 
 
-def matrices(model: OrthogonalRNN) -> tuple[Recurrent, Matrix]:
+def matrices(layer: OrthogonalRecurrence) -> tuple[Recurrent, Matrix]:
     """The trained integers, carried and never recomputed."""
-    layer = model.recurrence
     if layer.q_U is None or (layer.q_W is None and not layer.map.structured):
         raise SettingsError("this network has full-precision weights; train it with bits=2..8, or quantize it first")
-    for name, tensor in model.named_parameters():
-        if not bool(tensor.isfinite().all()):
-            raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")
     with torch.no_grad():
         W = _recurrent(layer)
         U, alpha_U, _ = _integers(layer.q_U, layer.U_raw)
@@ -33,6 +29,13 @@ def matrices(model: OrthogonalRNN) -> tuple[Recurrent, Matrix]:
     if W.driven is not None:
         U, alpha_U = _scattered(U, W), _scattered(alpha_U, W) if alpha_U.ndim else alpha_U
     return W, Matrix(integers=U, bits=layer.q_U.bits, alpha=alpha_U)
+
+
+def refuse_non_finite(model: OrthogonalRNN) -> None:
+    """Refuse weights that are no numbers."""
+    for name, tensor in model.named_parameters():
+        if not bool(tensor.isfinite().all()):
+            raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")
 
 
 def _recurrent(layer: OrthogonalRecurrence) -> Recurrent:
@@ -67,7 +70,7 @@ def _integers(quantizer: Quantizer, weights: Tensor) -> tuple[np.ndarray, np.nda
     return integers.cpu().numpy().astype(np.int64), rows.cpu().numpy().astype(np.float64), identity
 
 
-def readout(model: OrthogonalRNN, kind: str | None, unit: float) -> Readout:
+def readout_of(model: OrthogonalRNN, kind: str | None, unit: float) -> Readout:
     """V and b_o, as floats, as the integers they were trained as, or on 8 bits; `unit` is the h of one unit of h_i."""
     if model.mix:
         unit /= math.sqrt(model.recurrence.n_h)  # S h_i in place of S h/√n

@@ -23,6 +23,7 @@ class OrthogonalMap(nn.Module, ABC):
     learned = True  # the optimizer moves W_raw
     biased = False  # a linear recurrence has a bias in its loop
     shifts = False  # W mostly moves numbers along
+    permutes = False  # W moves numbers and turns signs, no more: nothing is rounded
     activation = "relu"  # of the recurrence, unless another is asked for
     readout_activation = "identity"  # of the states before they are read out, unless another is asked for
 

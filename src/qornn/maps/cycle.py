@@ -20,6 +20,7 @@ class Cycle(Structured):
 
     biased = False  # without one, states stay on the grid of U and nothing is ever rounded
     shifts = True
+    permutes = True
 
     def __init__(self, seed: int = 0, learn: bool = False) -> None:
         super().__init__(seed)

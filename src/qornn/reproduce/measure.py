@@ -10,8 +10,9 @@ from qornn.errors import ProgramError, SettingsError
 from qornn.integer.parts import FloatReadout
 from qornn.integer.structured import Structured
 from qornn.lowering.calibrate import calibrate
-from qornn.lowering.lower import lower, score
+from qornn.lowering.lower import lower
 from qornn.lowering.refit import refit
+from qornn.lowering.score import score
 from qornn.reproduce.grid import Job
 from qornn.tasks.base import Task
 from qornn.train.evaluate import diagnostics, evaluate, quantized

@@ -1,0 +1,43 @@
+"""The input part of a program, and what a device is fed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qornn.errors import SettingsError
+from qornn.integer.inputs import make_samples
+from qornn.integer.parts import Codes, Samples
+from qornn.integer.program import IntegerProgram
+from qornn.lowering.calibrate import Calibration
+from qornn.model import OrthogonalRNN
+from qornn.tasks import Batch, Task
+
+
+def input_of(
+    model: OrthogonalRNN, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None
+) -> Codes | Samples:
+    """What raw samples are: codes, the task's own samples, or 16 bits over the range that calibration saw."""
+    n_i = model.recurrence.n_i
+    if seen.batches[0].x.ndim == 2:
+        return Codes(size=n_i)
+    raw = None if task is None else task.raw_input
+    if raw is not None:
+        if raw.bits is not None and (bits not in (None, raw.bits) or alpha is not None):
+            raise SettingsError(
+                f"the network was trained on inputs of {raw.bits} bits (task.input_bits); lower it without input_bits "
+                "and input_alpha, or train it on others"
+            )
+        return make_samples(*raw[:4], channels=n_i, bits=raw.bits if bits is None else bits, alpha=alpha)
+    top = 2**15 - 1
+    return make_samples(-top, top, max(seen.max_x, 1e-30) / top, channels=n_i, bits=bits, alpha=alpha)
+
+
+def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
+    """What a device would be fed for this batch; pixels that a task has rounded past black or white stay in range."""
+    raw = program.input.from_network(part.x.cpu().numpy())
+    return raw.clip(program.input.low, program.input.high) if isinstance(program.input, Samples) else raw
+
+
+def lengths_of(part: Batch) -> np.ndarray | None:
+    """The true lengths of a batch's sequences, if they differ.  # (B,)"""
+    return None if part.lengths is None else part.lengths.cpu().numpy()

@@ -1,5 +1,8 @@
 """Training and lowering whatever torch was told around them."""
 
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -90,3 +93,18 @@ def test_flushing_that_was_on_before_stays_on():
         assert not torch.tensor(1e-38, dtype=torch.float32) / 100 > 0
     finally:
         torch.set_flush_denormal(False)
+
+
+def test_numpy_still_knows_denormals_when_it_first_looks_during_a_training():
+    """The learning curve's picture makes it look; a process of its own, because numpy looks once."""
+    code = """
+        import warnings
+        warnings.simplefilter("error")
+        import numpy as np
+        from qornn.train.process import flush_denormals
+        with flush_denormals():
+            import matplotlib
+        assert np.finfo(float).smallest_subnormal > 0
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -7,7 +7,8 @@ import hypothesis
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).parent))  # compiling.py and killing.py
+sys.path.append(str(Path(__file__).parent))  # compiling.py, forking.py and killing.py
+import forking
 from compiling import Objects
 from qornn.verify import build
 
@@ -61,21 +62,24 @@ def tiny():
 
 @pytest.fixture(scope="session")
 def qornn_command(tmp_path_factory):
-    """Run the command line in a process of its own."""
+    """Run the command line in a process of its own: a forked one, or a new Python that `program` says how to start."""
 
     folder = tmp_path_factory.mktemp("cwd")
 
-    def call(*words, check=True, program=("-m", "qornn"), **options):
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "QORNN_NO_DOWNLOAD": "1", **options.pop("env", {})}
-        done = subprocess.run(
-            [sys.executable, *program, *map(str, words)],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment,
-            timeout=300,
-            **options,
-        )
+    def call(*words, check=True, program=None, env=None, **options):
+        changed = {"OMP_NUM_THREADS": "1", "QORNN_NO_DOWNLOAD": "1", **(env or {})}
+        if program is None:
+            done = forking.run(*words, env=changed, cwd=folder, **options)
+        else:
+            done = subprocess.run(
+                [sys.executable, *program, *map(str, words)],
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                env={**os.environ, **changed},
+                timeout=300,
+                **options,
+            )
         assert not check or done.returncode == 0, done.stderr
         return done
 

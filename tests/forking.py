@@ -38,7 +38,7 @@ class Forked:
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
+                self._end(status)
         return self.returncode
 
     def wait(self, timeout=300):
@@ -54,7 +54,7 @@ class Forked:
     def communicate(self, timeout=300):
         """What it said on both streams, when it has ended."""
         self.wait(timeout)
-        return tuple(_text(stream) for stream in self._streams)
+        return self._said
 
     def send_signal(self, number):
         """Nothing to a child that has ended."""
@@ -65,7 +65,11 @@ class Forked:
         """At once, and waited for."""
         self.send_signal(signal.SIGKILL)
         if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self._end(os.waitpid(self.pid, 0)[1])
+
+    def _end(self, status):
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self._said = tuple(_text(stream) for stream in self._streams)
 
     def _child(self, env, cwd, before):
         with Path(os.devnull).open() as nothing:

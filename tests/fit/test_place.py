@@ -1,15 +1,13 @@
 """The folder of a fit after kills, and with two fits in it at once."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 
+from forking import Forked
 from killing import killed_at_rename
 from qornn._io.files import write_atomically
 from qornn._io.folders import LOCK, alone
@@ -139,13 +137,9 @@ def test_a_second_fit_in_the_folder_is_refused_and_two_data_sets_never_mix(asked
 def test_kill_9_of_a_process_leaves_a_folder_to_go_on_in(asked, tmp_path):
     out = tmp_path / "out"
     words = ["fit", tmp_path / "waves.npz", "-o", out, "--n-hidden", "6", "--epochs", "100000", "--device", "cpu"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "qornn", *map(str, words)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    deadline = time.monotonic() + 60
-    while not (out / LOCK).exists() and time.monotonic() < deadline:
+    process = Forked(*words)
+    while not ((out / LOCK).exists() and (out / LOCK).read_text()):  # the lock is there before it says whose it is
+        assert process.poll() is None
         time.sleep(0.02)
     with pytest.raises(SettingsError, match=rf"another process \({process.pid}\)"):
         fit(asked("out"))

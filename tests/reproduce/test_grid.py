@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forking import Forked
 from qornn import recipe as recipes
 from qornn._io.folders import alone
 from qornn.cli.reproduce import parse_time
@@ -233,12 +232,7 @@ def test_a_killed_grid_goes_on_to_the_same_figures(tiny, make, tmp_path):
     folder = tmp_path / "killed"
     words = ["reproduce", "performance", "--cells", both, "--variant", "tiny", "--fraction", "0.5"]
     words += [word for setting in (*tiny, *often) for word in ("--set", setting)]
-    victim = subprocess.Popen(
-        [sys.executable, "-m", "qornn", *words, "--runs", folder, "--results", folder],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    victim = Forked(*words, "--runs", folder, "--results", folder)
     first = folder / "copy-bjorck-k8--tiny"
     while not list(first.glob("checkpoint/step-000000[2-9]*")):
         assert victim.poll() is None

@@ -1,12 +1,10 @@
 """A run's folder is new or empty when it begins, then its own, and one process's at a time."""
 
-import os
-import subprocess
-import sys
 import time
 
 import pytest
 
+from forking import Forked
 from qornn._io.folders import LOCK, alone
 from qornn.errors import SettingsError
 from qornn.model import OrthogonalRNN
@@ -107,11 +105,7 @@ def test_resume_drops_the_checkpoint_that_a_killed_process_had_replaced(recipe, 
 def test_a_run_that_a_process_trains_is_nobody_else_s(recipe, tiny, tmp_path):
     folder = tmp_path / "run"
     settings = [word for setting in [*tiny, "train.checkpoint_every=1"] for word in ("--set", setting)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "qornn", "train", "copy", "--steps", "100000", *settings, "--out", str(folder)],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = Forked("train", "copy", "--steps", "100000", *settings, "--out", folder)
     try:
         deadline = time.monotonic() + 60
         while not list(folder.glob("checkpoint/step-*")) and time.monotonic() < deadline:

@@ -4,17 +4,18 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
+import socket
 import time
 
 import pytest
 import torch
 
+from forking import Forked
 from qornn.errors import CheckpointError, SettingsError
 from qornn.lowering.lower import lower
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
+from qornn.train import loop
 from qornn.train.log import read_metrics
 from qornn.train.run import resume, start
 
@@ -44,23 +45,28 @@ def whole(words, qornn_command, tmp_path_factory):
     return folder
 
 
-KILL_AT = """
-import os, signal, sys
-import qornn.train.loop as loop
-step, stage = int(sys.argv[1]), sys.argv[2]
-original = getattr(loop.Trainer, stage)
-def deadly(self, *rest, **options):
-    if self.step >= step and stage == "save":
-        os.kill(os.getpid(), signal.SIGKILL)
-    result = original(self, *rest, **options)
-    if self.step >= step:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return result
-setattr(loop.Trainer, stage, deadly)
-from qornn.cli import main
-sys.argv = ["qornn", *sys.argv[3:]]
-main()
-"""
+def kill_at(step, stage):
+    """Kill this process when its training is there."""
+    original = getattr(loop.Trainer, stage)
+
+    def deadly(self, *rest, **options):
+        if self.step >= step and stage == "save":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = original(self, *rest, **options)
+        if self.step >= step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(loop.Trainer, stage, deadly)
+
+
+def in_two_processes(*words):
+    """What each of the two says and how they end, started with the variables that torchrun sets."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(found.getsockname()[1])}
+    started = [Forked(*words, env={**group, "RANK": rank, "LOCAL_RANK": rank}) for rank in "01"]
+    return [(*process.communicate(), process.returncode) for process in started]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ main()
 )
 def test_resume_after_kill_9_gives_the_same_bits(words, whole, step, stage, qornn_command, tmp_path):
     killed = tmp_path / "killed"
-    dead = qornn_command(step, stage, *words, "--out", killed, program=("-c", KILL_AT), check=False)
+    dead = qornn_command(*words, "--out", killed, before=lambda: kill_at(step, stage), check=False)
     assert dead.returncode == -signal.SIGKILL, dead.stderr
     assert not (killed / "model.safetensors").exists()
     qornn_command("resume", killed)
@@ -90,12 +96,7 @@ def test_ctrl_c_saves_and_resume_gives_the_same_bits(number, tiny, qornn_command
     settings = [*tiny, "task.T0=60", "train.eval_every=1000", "train.checkpoint_seconds=1000"]
     words = ["train", "copy", "--bits", "4", "--steps", 200, *settings_words(settings)]
     folder = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "qornn", *map(str, words), "--out", folder],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = Forked(*words, "--out", folder)
     deadline = time.monotonic() + 60
     while len(read_metrics(folder / "metrics.jsonl")) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -113,11 +114,13 @@ def test_ctrl_c_saves_and_resume_gives_the_same_bits(number, tiny, qornn_command
 
 @pytest.mark.parametrize("map_", ["bjorck", "projunn", "penalty"])
 def test_two_processes_give_the_result_of_one(map_, tiny, qornn_command, tmp_path):
-    """DDP under torchrun (gloo) with the same global batch, to float tolerance."""
+    """DDP (gloo) with the same global batch, to float tolerance."""
     words = ["train", "copy", "--map", map_, "--bits", "6", "--steps", 12, *settings_words([*tiny, "train.lr=1e-3"])]
     one = json.loads(qornn_command(*words, "--out", tmp_path / "one", "--json").stdout)
-    done = qornn_command(*words, "--out", tmp_path / "two", "--json", program=TORCHRUN)
-    two = json.loads(done.stdout)  # one object, from the first process alone
+    (said, error, first), (nothing, _, second) = in_two_processes(*words, "--out", tmp_path / "two", "--json")
+    assert (first, second) == (0, 0), error
+    two = json.loads(said)  # one object, from the first process alone
+    assert nothing == ""
     assert two["value"] == pytest.approx(one["value"], rel=1e-3)
     tensors = [checkpoints.load_tensors(tmp_path / n / "model.safetensors")[0] for n in ("one", "two")]
     for name, tensor in tensors[0].items():
@@ -134,7 +137,7 @@ def test_two_processes_weigh_sequences_of_unequal_length_alike(qornn_command, tm
     settings += ["train.state_penalty=0.1"]
     words = ["train", "ptb", "--steps", 4, "--data-dir", tmp_path, *settings_words(settings)]
     qornn_command(*words, "--out", tmp_path / "one")
-    qornn_command(*words, "--out", tmp_path / "two", program=TORCHRUN)
+    assert [code for _, _, code in in_two_processes(*words, "--out", tmp_path / "two")] == [0, 0]
     one, two = (checkpoints.load_tensors(tmp_path / n / "model.safetensors")[0] for n in ("one", "two"))
     assert all((one[name] - two[name]).abs().max() < 1e-5 for name in one)  # float32 sums in another order, 4 steps
 
@@ -144,11 +147,11 @@ def test_a_dry_run_on_two_processes_prints_one_object(tiny, qornn_command):
     assert json.loads(done.stdout)["steps"] == 320
 
 
-def test_a_batch_that_does_not_divide_is_refused(tiny, qornn_command, tmp_path):
+def test_a_batch_that_does_not_divide_is_refused(tiny, tmp_path):
     words = ["train", "copy", *settings_words([*tiny, "train.batch=7"]), "--out", tmp_path / "run"]
-    done = qornn_command(*words, program=TORCHRUN, check=False)
-    assert done.returncode != 0
-    assert "a batch of 7 does not divide over 2 processes" in done.stderr
+    for _, error, code in in_two_processes(*words):
+        assert code != 0
+        assert "a batch of 7 does not divide over 2 processes" in error
 
 
 def test_the_run_folder_holds_what_it_should(tiny, tmp_path):

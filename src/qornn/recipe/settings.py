@@ -1,0 +1,88 @@
+"""What can be set of a network and of its training: the keys of a recipe's [model] and [train]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qornn.errors import SettingsError, unknown
+
+SCHEDULES = ("steps", "cosine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The network; the keys of a recipe's [model] table."""
+
+    kind: str = "qornn"
+    n_h: int = 128
+    map: str = "bjorck"
+    rank: int = 1  # projunn: of the update
+    penalty: float = 0.1  # penalty: λ
+    exact: bool = False  # bjorck: every iteration as written, the slow way to the same matrix
+    map_seed: int = 0  # structured maps: of the signs
+    learn: bool = False  # hadamard: its signs too
+    block: int = 16  # hadamard-block: of its blocks
+    lines: int = 16  # delay: of its lines
+    mix: bool = False  # a Walsh-Hadamard transform of the last state before it is read out
+    noise: float = 0.0  # on states while training, as a share of their size
+    bits: int | None = 8  # of W and U; with a structured map of U and V
+    bits_W: int | None = None  # None: the same as bits
+    bits_U: int | None = None  # None: the same as bits
+    bits_V: int | None = None  # None: float, or with a structured map the same as bits
+    activation_bits: int | None = None  # fastrnn, fastgrnn: of the state while training; else states are float
+    quantizer: str = "uniform"
+    scale: str = "tensor"
+    activation: str = "relu"
+    readout_activation: str | None = None
+    init: str = "haar"
+    init_U: str = "xavier-normal"
+    init_V: str = "xavier-normal"
+    gain_V: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSettings:
+    """The training; the keys of a recipe's [train] table."""
+
+    optimizer: str = "adam"
+    lr: float = 1e-3
+    divider: float = 1.0  # of W's updates alone
+    divider_U: float = 1.0  # of U's
+    lr_factor: float = 1.0  # the learning rate is multiplied by this every lr_every epochs
+    lr_every: int = 1
+    schedule: str = "steps"  # or "cosine": down to nothing at the end
+    warmup: int = 0  # steps of linear rise to lr
+    clip: float = 0.0  # gradient norm; 0: none
+    state_penalty: float = 0.0  # of the last state's mean square: small states leave integers fine steps
+    epochs: int = 10
+    steps: int = 0  # 0: as many as the epochs take
+    fraction: float = 1.0  # of the epochs: the whole schedule in that share of its steps
+    batch: int = 128
+    seed: int = 0
+    start: str = ""  # a finished run whose weights to begin with, as in fewer bits than it has; "": drawn by the seed
+    log_every: int = 50  # steps
+    eval_every: int = 0  # steps; 0: every epoch
+    checkpoint_every: int = 0  # steps; 0: by time alone
+    checkpoint_seconds: float = 15.0
+
+    def __post_init__(self) -> None:
+        for name in ("lr_every", "epochs", "batch", "log_every"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("warmup", "clip", "steps", "seed", "eval_every", "checkpoint_every", "checkpoint_seconds"):
+            _at_least(name, getattr(self, name), 0)
+        if not 0 <= self.state_penalty < float("inf"):
+            raise SettingsError(f"train.state_penalty must be a number of 0 or more, got {self.state_penalty}")
+        if self.schedule not in SCHEDULES:
+            raise unknown("train.schedule", self.schedule, SCHEDULES)
+        if self.seed >= 2**32:
+            raise SettingsError(f"train.seed must be below 2^32, got {self.seed}")
+        if not 0 < self.fraction <= 1:
+            raise SettingsError(f"train.fraction must lie in (0, 1], got {self.fraction}")
+        for name in ("lr", "lr_factor", "divider", "divider_U"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise SettingsError(f"train.{name} must be positive, got {getattr(self, name)}")
+
+
+def _at_least(name: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise SettingsError(f"train.{name} must be at least {least}, got {value}")

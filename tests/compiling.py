@@ -14,6 +14,9 @@ INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 LINK_ONLY = ("-T", "-Wl,", "-static", "-nostartfiles", "--specs=")
 
 
+session = None  # the Objects of this session
+
+
 class Objects:
     """A folder of objects, by what they were made from."""
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 sys.path.append(str(Path(__file__).parent))  # compiling.py, forking.py and killing.py
+import compiling
 import forking
-from compiling import Objects
 from qornn.verify import build
 
 torch.set_num_threads(1)  # networks this small gain nothing from two, and lose much on a busy machine
@@ -42,16 +42,16 @@ def pytest_collection_modifyitems(items):
 def compiled_once(tmp_path_factory):
     """What `verify` compiles is made of objects that the session has already; where that fails, as it always is."""
     base = tmp_path_factory.getbasetemp()
-    objects = Objects((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "objects")
+    compiling.session = compiling.Objects((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "objects")
     real = build._compile
 
     def compile_(command, folder, name):
-        if not objects.run(command):
+        if not compiling.session.run(command):
             real(command, folder, name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "_compile", compile_)
-        yield objects
+        yield
 
 
 @pytest.fixture(scope="session")

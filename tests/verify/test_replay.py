@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from c_programs import STRICT, as_it_lies, make, needs_gcc
 
+from grids import covering
 from qornn import export
 from qornn.errors import SettingsError
 from qornn.verify import TARGETS, VerifyError, build, measure, verify
@@ -50,9 +51,13 @@ def test_exact_on_the_host(exported, case, layout):
     assert result.steps == 2 * 20 + 32
 
 
-@pytest.mark.parametrize("target", DEVICES)
-@pytest.mark.parametrize(("case", "layout"), [*((n, "packed") for n in range(len(CASES))), (3, "bytes"), (6, "bytes")])
-def test_exact_on_emulated_devices(exported, target, case, layout):
+@pytest.mark.usefixtures("one_emulator")
+@pytest.mark.parametrize(
+    ("target", "case"),
+    covering(DEVICES, [*((n, "packed") for n in range(len(CASES))), (3, "bytes"), (6, "bytes")], together=1),
+)
+def test_exact_on_emulated_devices(exported, target, case):
+    case, layout = case
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     result = verify(exported(layout, **CASES[case]), target)
@@ -60,8 +65,8 @@ def test_exact_on_emulated_devices(exported, target, case, layout):
     assert result.steps == 2 * 20 + 32
 
 
-@pytest.mark.parametrize("target", ["host", *DEVICES])
-@pytest.mark.parametrize("case", WIDE, ids=lambda case: f"{case['n_i']}x{case['k_U']}")
+@pytest.mark.usefixtures("one_emulator")
+@pytest.mark.parametrize(("target", "case"), covering(["host", *DEVICES], WIDE, together=1))
 def test_exact_with_few_inputs_and_many(exported, target, case):
     if target != "host":
         pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
@@ -72,6 +77,7 @@ def test_exact_with_few_inputs_and_many(exported, target, case):
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
+@pytest.mark.full
 @pytest.mark.parametrize("case", [WIDE[n] for n in (1, 3, 5)], ids=lambda case: f"{case['n_i']}x{case['k_U']}")
 def test_helium_is_exact_with_many_inputs(exported, case):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
@@ -79,6 +85,7 @@ def test_helium_is_exact_with_many_inputs(exported, case):
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
+@pytest.mark.full
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize(("case", "layout"), [*((n, "packed") for n in range(len(CASES))), (3, "bytes")])
 def test_exact_on_qemu(exported, target, case, layout):
@@ -91,6 +98,7 @@ def test_exact_on_qemu(exported, target, case, layout):
     assert {name.split(", ")[1] for name in result.ran_on if name.startswith("qemu")} == compilers
 
 
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", DEVICES)
 def test_figures_of_a_device(exported, target):
     """n_h² products take more than n_h² / 2 instructions, and the sizes contain what is known to be there."""
@@ -113,6 +121,7 @@ def test_m55_is_compiled_and_says_that_it_did_not_run(exported, monkeypatch):
     assert (result.flash_bytes > 0, result.instructions_per_step) == (True, None)
 
 
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("name", ["keyboard", "board", "my_example_main"])
 def test_sizes_do_not_depend_on_the_name(tmp_path, name):
     """The harness is told from the model by the names of its files."""
@@ -182,6 +191,7 @@ def test_a_flip_that_no_step_shows_is_caught_by_the_checksum(exported):
     assert "checksum" in str(result.difference)
 
 
+@pytest.mark.usefixtures("one_emulator")
 def test_a_flipped_weight_is_caught_on_a_device(exported):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
@@ -249,6 +259,7 @@ def test_too_large_is_said_before_compiling(exported, monkeypatch):
         verify(folder, "cortex-m0")
 
 
+@pytest.mark.usefixtures("one_emulator")
 def test_writing_to_flash_is_a_fault(exported):
     """A linker mistake must not pass: flash cannot be written on a device, nor here."""
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
@@ -267,6 +278,7 @@ def test_every_target_is_one_entry():
     assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]
 
 
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("normalised", [False, True])
 def test_figures_are_those_without_floats(exported, tmp_path, normalised):
     """Replaying from floats links NAME_quantize; its size is not that of a step and a readout."""

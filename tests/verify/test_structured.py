@@ -9,6 +9,7 @@ import pytest
 from c_programs import GCC, STRICT, as_it_lies, compile_and_run, needs_gcc
 from c_structured import FORMS, KINDS, structured
 
+from grids import covering, some
 from qornn import export
 from qornn.export.c_state import state_bytes
 from qornn.integer import layout as layouts
@@ -100,7 +101,7 @@ def runtime(tmp_path_factory):
     return sorted(out.glob("*.o"))
 
 
-@pytest.mark.parametrize("case", [*CASES, *ODD, *MIXED], ids=name_of)
+@pytest.mark.parametrize("case", [*some(CASES, 5), *ODD, *some(MIXED, 2)], ids=name_of)
 def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtime, case):
     kind, form, parts = case
     options = [*STRICT, *(SANITIZE if has_sanitizer() else [])]
@@ -120,8 +121,8 @@ def test_the_other_layout_and_cpp_are_exact_too(tmp_path, kind):
     assert compile_and_run(tmp_path, folder.glob("*.c"), *cpp) == "exact steps=50\n"
 
 
-@pytest.mark.parametrize("target", DEVICES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("one_emulator")
+@pytest.mark.parametrize(("kind", "target"), covering(KINDS, DEVICES, together=1))
 def test_exact_on_emulated_devices(tmp_path, kind, target):
     mcu()
     for number, (form, parts) in enumerate((("shift", {}), ("per-row", {"n_i": 2, "k_U": 3}))):
@@ -132,8 +133,8 @@ def test_exact_on_emulated_devices(tmp_path, kind, target):
         assert result.steps == 2 * 6 + 32
 
 
-@pytest.mark.parametrize("target", DEVICES)
-@pytest.mark.parametrize("case", [MIXED[i] for i in (0, 3, 6, 7, 9)], ids=name_of)
+@pytest.mark.usefixtures("one_emulator")
+@pytest.mark.parametrize(("case", "target"), covering([MIXED[i] for i in (0, 3, 6, 7, 9)], DEVICES, together=1))
 def test_a_mixed_readout_is_exact_on_emulated_devices(tmp_path, case, target):
     mcu()
     kind, form, parts = case
@@ -141,6 +142,7 @@ def test_a_mixed_readout_is_exact_on_emulated_devices(tmp_path, case, target):
     assert verify(folder, target).exact
 
 
+@pytest.mark.usefixtures("one_emulator")
 def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     """n = 512: some code and no RAM but the stack, and fewer than three instructions for each entry of S."""
     mcu()
@@ -158,6 +160,7 @@ def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     assert int(re.search(r"a readout: transform, additions alone +(\d+)", header)[1]) == 512**2 * 3 // 4
 
 
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(
     ("kind", "target", "most"),
@@ -173,6 +176,7 @@ def test_instructions_of_a_step(tmp_path, kind, target, most, bias):
     assert most / 3 < found["instructions_per_step"] <= most
 
 
+@pytest.mark.usefixtures("one_emulator")
 def test_delay_lines_cost_little_more_than_to_move_them(tmp_path):
     mcu()
     program = ours("delay", 256, lines=16)
@@ -181,6 +185,7 @@ def test_delay_lines_cost_little_more_than_to_move_them(tmp_path):
     assert 256 * 2 < found["instructions_per_step"] < 256 * 2 + 1000
 
 
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m0"])
 def test_memory_of_512_units(tmp_path, target):
     mcu()

@@ -45,3 +45,27 @@ def test_a_run_of_quaternions_is_opened_with_0_1(tmp_path):
     (run / "recipe.toml").write_text('[task]\nname = "digits"\n[model]\nmap = "quaternion"\nn_h = 64\n')
     for command in ("eval", "resume"):
         assert "its runs open with qornn 0.1" in refusal(command, run)
+
+
+def test_a_folder_with_a_byte_per_weight_is_exported_again(tmp_path):
+    program, out = FILES / "dense-multiplier-relu-codes.qornn", tmp_path / "net_c"
+    export = ["export", program, "--to", "c", "-o", out, "--name", "net"]
+    said = refusal(*export, "--layout", "bytes")
+    assert "the layout 'bytes' is retired" in said
+    assert said.strip().endswith("choose from packed")
+    assert CliRunner().invoke(app, [str(word) for word in export]).exit_code == 0
+    vectors = out / "net_vectors.h"
+    assert "net_FORMAT 3\n" in vectors.read_text()
+    vectors.write_text(vectors.read_text().replace("net_FORMAT 3\n", "net_FORMAT 2\n"))  # of 0.1, with either layout
+    assert "export again: `qornn export" in refusal("verify", out)
+
+
+@pytest.mark.parametrize("target", ["c", "onnx"])
+def test_a_table_is_for_numpy_alone(target, tmp_path):
+    path = FILES / "dense-table-identity-samples.qornn"
+    said = refusal(
+        "export", path, "--to", target, "-o", tmp_path / "out", *(["--name", "net"] if target == "c" else [])
+    )
+    assert "knows no requantization by a table" in said
+    assert 'requant="thresholds" or "multiplier"' in said
+    assert not (tmp_path / "out").exists()

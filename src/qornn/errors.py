@@ -9,6 +9,7 @@ from typing import Final
 # Names that were choices once, and what to say of them.
 RETIRED: Final = {
     ("map", "quaternion"): "its runs open with qornn 0.1; 'cycle' takes fewer bytes, less time and narrower states",
+    ("layout", "bytes"): "qornn 0.1 was the last to write one byte per weight",
 }
 
 

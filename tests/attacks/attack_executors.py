@@ -46,6 +46,8 @@ def attack(rng, folder):
     lengths = rng.integers(1, T + 1, B)
     _engine(program, x, lengths, threads=int(rng.integers(1, 4)))
     done = "simulation, host engine"
+    if isinstance(program.requant, Table):
+        return done  # numpy alone runs it
     if find_spec("onnxruntime") and rng.random() < ONNX_SHARE:
         _onnx(program, x, folder)
         done += ", ONNX"

@@ -44,7 +44,7 @@ class _ReachedError(Exception):
 def _original(at):
     program = make(n_h=5, n_i=5)
     export.c(program, at, name="net", vector_steps=2, command=COMMAND)
-    want = files_of(program, name="net", layout="packed", vector_steps=2, command=COMMAND).files
+    want = files_of(program, name="net", vector_steps=2, command=COMMAND).files
     return {path.name: path.read_bytes() for path in at.iterdir()}, want
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from c_programs import GCC, STRICT, compile_and_run, make, needs_gcc
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from strategies import programs
 
 import qornn
@@ -56,7 +55,7 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
     assert "stack and code: `qornn verify" in memory
     assert re.findall(r"a step +(\d+)\n +a readout +(\d+)", work) == [(str(13 * 16), str(13 * 3))]
     all_ram = int(re.search(r"RAM: all, but for the stack +(\d+)", memory)[1])
-    assert all_ram == state_bytes(program, "packed") + 12
+    assert all_ram == state_bytes(program) + 12
     assert f"#define net_RAM_BYTES {all_ram} " in text
 
 
@@ -64,47 +63,43 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
 def test_the_stated_state_is_the_real_one(tmp_path):
     for n_i, n_h, k_U in ((1, 7, 5), (3, 13, 5), (2, 32, 5), (9, 7, 4), (17, 13, 7), (17, 13, 8)):
         program = make(n_i=n_i, n_h=n_h, k_U=k_U)
-        for layout in ("packed", "bytes"):
-            folder = export.c(program, tmp_path / f"{n_i}{k_U}{layout}", name="net", layout=layout)
-            main = tmp_path / "main.c"
-            main.write_text(
-                '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
-            )
-            said = compile_and_run(tmp_path, [main], f"-I{folder}")
-            assert int(said) == state_bytes(program, layout)
+        folder = export.c(program, tmp_path / f"{n_i}{k_U}", name="net")
+        main = tmp_path / "main.c"
+        main.write_text(
+            '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
+        )
+        said = compile_and_run(tmp_path, [main], f"-I{folder}")
+        assert int(said) == state_bytes(program)
 
 
 @pytest.mark.parametrize(
-    ("layout", "parts", "U", "x"),
+    ("parts", "U", "x"),
     [
-        ("packed", {"n_i": 3, "k_U": 4}, 3 * 13 / 2 + 1.5, 3),  # a stream, and a byte to spare
-        ("packed", {"n_i": 17, "k_U": 7}, 13 * 4 * (3 + 2 + 1), 32),  # planes of 4, 2 and 1 bits in whole words
-        ("packed", {"n_i": 48, "k_U": 4}, 13 * 4 * 6, 48),
-        ("packed", {"n_i": 48, "k_U": 4, "codes": True}, 48 * 13 / 2 + 1, None),
-        ("bytes", {"n_i": 3}, 3 * 13, 3),
-        ("bytes", {"n_i": 17}, 13 * 20, 20),
+        ({"n_i": 3, "k_U": 4}, 3 * 13 / 2 + 1.5, 3),  # a stream, and a byte to spare
+        ({"n_i": 17, "k_U": 7}, 13 * 4 * (3 + 2 + 1), 32),  # planes of 4, 2 and 1 bits in whole words
+        ({"n_i": 48, "k_U": 4}, 13 * 4 * 6, 48),
+        ({"n_i": 48, "k_U": 4, "codes": True}, 48 * 13 / 2 + 1, None),
     ],
 )
-def test_the_memory_table_counts_U_as_it_lies(tmp_path, layout, parts, U, x):
-    text = (export.c(make(**parts), tmp_path / "out", name="net", layout=layout) / "net.h").read_text()
+def test_the_memory_table_counts_U_as_it_lies(tmp_path, parts, U, x):
+    text = (export.c(make(**parts), tmp_path / "out", name="net") / "net.h").read_text()
     assert float(re.search(r"flash: U +(\d+)", text)[1]) == U
     room = re.search(r"int16_t x\[(\w+)\];", text)
     assert (room and room[1].replace("net_N_I", str(parts["n_i"]))) == (x and str(x))
 
 
 @needs_gcc
-@pytest.mark.parametrize("layout", ["packed", "bytes"])
-def test_no_compiler_has_anything_to_say(tmp_path, layout):
+def test_no_compiler_has_anything_to_say(tmp_path):
     for i, parts in enumerate(
         (
             {"normalised": True, "k": 5},
             {"form": "thresholds", "codes": True, "integer": True, "k": 8},
-            {"form": "table", "activation": "modrelu", "k_a": 6, "k": 3},
+            {"form": "thresholds", "activation": "modrelu", "k_a": 6, "k": 3},
             {"form": "per-row+I", "activation": "modrelu", "k": 7, "n_o": 1},
             {"normalised": True, "n_i": 21, "k_U": 7},
         )
     ):
-        folder = export.c(make(**parts), tmp_path / str(i), name="net", layout=layout)
+        folder = export.c(make(**parts), tmp_path / str(i), name="net")
         sources = [str(path) for path in folder.glob("*.c")]
         compilers = [[GCC, *STRICT, "-O2"]]
         if shutil.which("g++"):
@@ -193,22 +188,22 @@ int main(void) {
 @needs_gcc
 @pytest.mark.skipif(not has_sanitizer(), reason="gcc has no AddressSanitizer")
 @pytest.mark.parametrize(
-    ("layout", "parts"),
+    "parts",
     [
-        ("packed", {"n_h": 13, "k": 7, "normalised": True}),
-        ("packed", {"form": "thresholds", "activation": "modrelu", "n_h": 5, "k": 3, "k_a": 16, "integer": True}),
-        ("bytes", {"form": "table", "activation": "modrelu", "k_a": 6, "n_h": 3, "k": 8}),
-        ("bytes", {"form": "per-row+I", "activation": "identity", "codes": True, "n_i": 50, "n_h": 9}),
-        ("packed", {"form": "per-row~", "activation": "modrelu"}),
-        ("packed", {"n_i": 17, "k_U": 7, "n_h": 13, "normalised": True}),
-        ("packed", {"form": "multiplier", "n_i": 9, "k_U": 4, "n_h": 3, "k": 5, "integer": True}),
-        ("bytes", {"n_i": 17, "n_h": 3}),
-        ("packed", {"form": "multiplier", "codes": True, "n_i": 3, "n_h": 2, "k": 2, "integer": True}),
+        {"n_h": 13, "k": 7, "normalised": True},
+        {"form": "thresholds", "activation": "modrelu", "n_h": 5, "k": 3, "k_a": 16, "integer": True},
+        {"form": "thresholds", "activation": "modrelu", "k_a": 6, "n_h": 3, "k": 8},
+        {"form": "per-row+I", "activation": "identity", "codes": True, "n_i": 50, "n_h": 9},
+        {"form": "per-row~", "activation": "modrelu"},
+        {"n_i": 17, "k_U": 7, "n_h": 13, "normalised": True},
+        {"form": "multiplier", "n_i": 9, "k_U": 4, "n_h": 3, "k": 5, "integer": True},
+        {"n_i": 17, "n_h": 3},
+        {"form": "multiplier", "codes": True, "n_i": 3, "n_h": 2, "k": 2, "integer": True},
     ],
 )
-def test_sanitizers_find_nothing_whatever_the_input(tmp_path, layout, parts):
+def test_sanitizers_find_nothing_whatever_the_input(tmp_path, parts):
     program = make(**parts)
-    folder = export.c(program, tmp_path / "out", name="net", layout=layout)
+    folder = export.c(program, tmp_path / "out", name="net")
     assert compile_and_run(tmp_path, folder.glob("*.c"), *SANITIZE) == "exact steps=160\n"
     codes = parts.get("codes", False)
     main = tmp_path / "torture.c"
@@ -251,11 +246,11 @@ def test_float_samples_become_raw_ones_as_in_python(tmp_path):
 
 @needs_gcc
 @settings(max_examples=6, deadline=None, derandomize=True)
-@given(program=programs(), layout=st.sampled_from(["packed", "bytes"]))
-def test_any_program_is_exact(tmp_path_factory, program, layout):
+@given(program=programs(tables=False))
+def test_any_program_is_exact(tmp_path_factory, program):
     """Whatever its parts, and whatever it says about itself."""
     folder = tmp_path_factory.mktemp("any")
-    export.c(program, folder, name="net", layout=layout, vector_steps=9)
+    export.c(program, folder, name="net", vector_steps=9)
     assert compile_and_run(folder, folder.glob("*.c"), *STRICT) == "exact steps=50\n"
 
 

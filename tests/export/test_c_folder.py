@@ -233,7 +233,8 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [{"layout": "dense"}, {"vector_steps": 0}, {"vector_steps": 10**9}, {"vector_steps": 2.5}]
+    "options",
+    [{"layout": "dense"}, {"layout": "bytes"}, {"vector_steps": 0}, {"vector_steps": 10**9}, {"vector_steps": 2.5}],
 )
 def test_bad_options_are_refused(tmp_path, options):
     with pytest.raises(QornnError, match=r"layout|vector_steps"):

@@ -211,7 +211,7 @@ json_values = st.recursive(
 
 
 @st.composite
-def programs(draw):
+def programs(draw, tables=True):
     """Programs with every kind of part: alphas by row, identity offset, normalised inputs, either readout."""
     net = draw(nets(k_a=draw(st.integers(4, 10))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -219,7 +219,7 @@ def programs(draw):
     readout = random_readout(rng, n_h, draw(st.booleans())) if draw(st.booleans()) else None
     steps = draw(st.sampled_from(["last", "all"]))
     forms = ["multiplier", "thresholds", "per-row", "per-row+I"]
-    if Fraction(net.top) / net.c < 2**16:
+    if tables and Fraction(net.top) / net.c < 2**16:
         forms.append("table")
     form = draw(st.sampled_from(forms))
     if form.startswith("per-row"):

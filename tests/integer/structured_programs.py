@@ -108,12 +108,12 @@ def make_program(
 
 
 @st.composite
-def structured_programs(draw, kinds=KINDS):
+def structured_programs(draw, kinds=KINDS, forms=FORMS):
     W = draw(matrices(kinds))
     steps = draw(st.sampled_from(["last", "all"]))
     return make_program(
         W,
-        draw(st.sampled_from(FORMS)),
+        draw(st.sampled_from(forms)),
         draw(st.sampled_from(["identity", "biased", "modrelu", "relu"])),
         seed=draw(st.integers(0, 2**32 - 1)),
         k_a=draw(st.integers(4, 12)),

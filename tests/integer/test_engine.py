@@ -22,7 +22,7 @@ from qornn.integer.simulate import SaturationWarning, simulate
 
 SIZES = (1, 2, 3, 5, 17, 64, 65, 170)
 WIDTHS = (1, 2, 3, 4, 5, 8, 17, 48)  # n_i
-REQUANTS = ("multiplier", "thresholds", "table", "per-row")
+REQUANTS = ("multiplier", "thresholds", "per-row")
 native = pytest.mark.skipif(engine.library() is None, reason="installed without the native integer engine")
 
 
@@ -165,8 +165,8 @@ def test_U_lies_in_rows_where_that_pays():
         rows = [n_i for n_i in range(1, 99) if layout.in_rows(n_i, bits)]
         assert rows == list(range(layout.LEAST_INPUTS[bits], 99))
         assert all(32 * layout.row_words(n_i, bits) <= 2 * n_i * bits for n_i in rows)
-    assert layout.U_in_rows(build(n_i=48), "packed")
-    assert not layout.U_in_rows(build(n_i=48, codes=True), "packed")
+    assert layout.U_in_rows(build(n_i=48))
+    assert not layout.U_in_rows(build(n_i=48, codes=True))
 
 
 @native
@@ -322,6 +322,17 @@ def test_without_the_library_the_law_itself_runs(monkeypatch):
     for t in range(x.shape[1]):
         last = session.step(x[0, t])
     np.testing.assert_array_equal(last, y[0])
+
+
+@pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
+def test_a_table_is_run_by_the_law_itself(activation):
+    program = build(7, n_h=17, activation=activation, requant="table", activation_bits=6)
+    x, lengths = data(program), [9, 1, 5]
+    states, y = simulate(program, x, lengths)
+    assert engine.in_use(program) == "numpy"
+    assert engine.available(program, "bytes") == []
+    np.testing.assert_array_equal(program.run(x, lengths), y)
+    np.testing.assert_array_equal(engine.states(program, x, lengths), states)
 
 
 @native

@@ -13,7 +13,7 @@ from qornn.integer.structured import Cycle, Delay, Hadamard
 
 KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
 SIZES = {"hadamard": 32, "hadamard-block": 24, "cycle": 21, "delay": 26}
-FORMS = ("multiplier", "shift", "thresholds", "table", "per-row", "per-row~")
+FORMS = ("multiplier", "shift", "thresholds", "per-row", "per-row~")
 
 
 def recurrent(kind, n_h, rng, *, block=8, lines=4):

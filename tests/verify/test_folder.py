@@ -82,9 +82,7 @@ def test_vectors_that_were_made_to_fit_are_noticed(folder):
     assert verify(folder).exact is False
 
 
-@pytest.mark.parametrize(
-    "options", [{"layout": "bytes"}, {"vector_steps": 17}, {"command": "qornn export ??/ '*/ x' ü \\ \n#error"}]
-)
+@pytest.mark.parametrize("options", [{"vector_steps": 17}, {"command": "qornn export ??/ '*/ x' ü \\ \n#error"}])
 def test_the_options_of_an_export_are_found_in_its_files(tmp_path, options):
     folder = export.c(make(n_h=5), tmp_path / "out", name="net", **options)
     found = find(folder)

@@ -14,14 +14,14 @@ from qornn.verify.folder import find
 
 pytestmark = needs_gcc
 DEVICES = ["cortex-m0", "cortex-m4", "rv32"]
-# All forms, activations, k, inputs and readouts, each several times, with odd widths and both layouts.
+# All forms, activations, k, inputs and readouts, each several times, with odd widths.
 CASES = [
     {"form": "per-row", "k": 2, "n_h": 7, "n_i": 1},
     {"form": "per-row+I", "activation": "modrelu", "k": 3, "n_h": 33, "codes": True},
     {"form": "per-row~", "k": 4, "n_h": 14},
     {"form": "multiplier", "k": 4, "n_h": 17, "integer": True},
     {"form": "thresholds", "activation": "identity", "k": 5, "n_h": 9, "integer": True, "relu": True},
-    {"form": "table", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
+    {"form": "thresholds", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
     {"form": "per-row", "activation": "identity", "k": 7, "n_h": 3, "relu": True, "normalised": True},
     {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
     {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
@@ -37,30 +37,25 @@ WIDE = [
 def exported(tmp_path):
     """A program as a folder."""
 
-    def write(layout="packed", steps=20, **settings):
-        return export.c(make(**settings), tmp_path / "out", name="net", layout=layout, vector_steps=steps)
+    def write(steps=20, **settings):
+        return export.c(make(**settings), tmp_path / "out", name="net", vector_steps=steps)
 
     return write
 
 
-@pytest.mark.parametrize("layout", ["packed", "bytes"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['form']}-{case['k']}")
-def test_exact_on_the_host(exported, case, layout):
-    result = verify(exported(layout, **case))
+def test_exact_on_the_host(exported, case):
+    result = verify(exported(**case))
     assert result.exact
     assert result.steps == 2 * 20 + 32
 
 
 @pytest.mark.usefixtures("one_emulator")
-@pytest.mark.parametrize(
-    ("target", "case"),
-    covering(DEVICES, [*((n, "packed") for n in range(len(CASES))), (3, "bytes"), (6, "bytes")], together=1),
-)
+@pytest.mark.parametrize(("target", "case"), covering(DEVICES, range(len(CASES)), together=1))
 def test_exact_on_emulated_devices(exported, target, case):
-    case, layout = case
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
-    result = verify(exported(layout, **CASES[case]), target)
+    result = verify(exported(**CASES[case]), target)
     assert result.exact
     assert result.steps == 2 * 20 + 32
 
@@ -72,8 +67,6 @@ def test_exact_with_few_inputs_and_many(exported, target, case):
         pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
         pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     assert verify(exported(steps=4, **case), target).exact
-    if target in ("host", "cortex-m4") and case["n_i"] == 17:
-        assert verify(exported("bytes", steps=4, **case), target).exact
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
@@ -87,11 +80,11 @@ def test_helium_is_exact_with_many_inputs(exported, case):
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
 @pytest.mark.full
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize(("case", "layout"), [*((n, "packed") for n in range(len(CASES))), (3, "bytes")])
-def test_exact_on_qemu(exported, target, case, layout):
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_exact_on_qemu(exported, target, case):
     """Helium runs nowhere else; and where arm-none-eabi-gcc is installed, its code is replayed beside zig's."""
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
-    result = verify(exported(layout, **CASES[case]), target)
+    result = verify(exported(**CASES[case]), target)
     assert result.exact
     lacking = any("arm-none-eabi-gcc" in tool for tool in result.skipped)  # not installed, or without newlib
     compilers = {"zig cc", *([] if lacking else ["arm-none-eabi-gcc"])}
@@ -195,8 +188,8 @@ def test_a_flip_that_no_step_shows_is_caught_by_the_checksum(exported):
 def test_a_flipped_weight_is_caught_on_a_device(exported):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
-    folder = exported("bytes")
-    flip(folder / "net.c", "net_W_bytes", 7 * 16 + 2, 2)
+    folder = exported()
+    flip(folder / "net.c", "net_W_planes", 7 * 2, 4 + 2)  # two words per row; the second field is weight 2's
     result = as_it_lies(folder, "cortex-m4")
     assert result.exact is False
     assert result.difference.unit == 7
@@ -252,9 +245,9 @@ def test_missing_tools_are_named(exported, monkeypatch):
 
 
 def test_too_large_is_said_before_compiling(exported, monkeypatch):
-    """n_h = 730, one byte a weight: 533 kB and more do not fit 256 kB."""
+    """n_h = 730, 8 bits per weight: 533 kB and more do not fit 256 kB."""
     monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))
-    folder = exported("bytes", n_h=730, k_a=8)
+    folder = exported(n_h=730, k=8, k_a=8)
     with pytest.raises(VerifyError, match=r"5\d{5} bytes.* of 262144 bytes of flash"):
         verify(folder, "cortex-m0")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from c_programs import GCC, STRICT, as_it_lies, compile_and_run, needs_gcc
-from c_structured import FORMS, KINDS, structured
+from c_structured import KINDS, structured
 
 from grids import covering, some
 from qornn import export
@@ -26,7 +26,7 @@ CASES = [
     for k, kind in enumerate(KINDS)
     for f, (form, parts) in enumerate(
         zip(
-            FORMS,
+            ("multiplier", "shift", "thresholds", "thresholds", "per-row", "per-row~"),
             (
                 {"k_U": 4, "n_i": 3, "bits_V": 8},
                 {"k_U": 4, "bits_V": 4},
@@ -61,7 +61,7 @@ MIXED = [  # every form of V, states of 16 and of 32 bits, the smallest sizes, w
     ("cycle", "shift", {"n_h": 4, "mix": True, "integer": False}),
     ("cycle", "shift", {"n_h": 64, "mix": True, "seed": 1}),
     ("cycle", "per-row", {"n_h": 32, "mix": True, "bits_V": 3, "relu": False, "seed": 3}),
-    ("cycle", "table", {"n_h": 256, "mix": True, "bits_V": 8, "k_a": 8}),
+    ("cycle", "thresholds", {"n_h": 256, "mix": True, "bits_V": 8, "k_a": 8}),
     ("hadamard", "shift", {"n_h": 2, "mix": True, "integer": False, "seed": 3}),
     ("hadamard", "multiplier", {"n_h": 128, "mix": True, "bits_V": 7, "n_o": 1}),
     ("hadamard-block", "shift", {"n_h": 32, "mix": True, "integer": False, "relu": False}),
@@ -105,18 +105,16 @@ def runtime(tmp_path_factory):
 def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtime, case):
     kind, form, parts = case
     options = [*STRICT, *(SANITIZE if has_sanitizer() else [])]
-    layout = ("packed", "bytes")[parts.get("seed", 0) % 4 == 3]
-    folder = export.c(structured(kind, form, **parts), tmp_path / "out", name="net", layout=layout, vector_steps=4)
+    folder = export.c(structured(kind, form, **parts), tmp_path / "out", name="net", vector_steps=4)
     sources = [folder / "net.c", folder / "example_main.c", *runtime]
     assert compile_and_run(tmp_path, sources, *options) == "exact steps=40\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_other_layout_and_cpp_are_exact_too(tmp_path, kind):
+def test_cpp_is_exact_too(tmp_path, kind):
     program = structured(kind, "multiplier", n_i=2)
-    folder = export.c(program, tmp_path / "out", name="net", layout="bytes", vector_steps=9)
+    folder = export.c(program, tmp_path / "out", name="net", vector_steps=9)
     assert verify(folder).exact
-    folder = export.c(program, tmp_path / "packed", name="net", vector_steps=9)
     cpp = ["-x", "c++", "-std=c++17", *STRICT[1:], "-O2"]
     assert compile_and_run(tmp_path, folder.glob("*.c"), *cpp) == "exact steps=50\n"
 
@@ -204,7 +202,7 @@ def test_the_stated_state_is_the_real_one(tmp_path, case):
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=1)
     main = tmp_path / "main.c"
     main.write_text('#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); }\n')
-    assert int(compile_and_run(tmp_path, [main], f"-I{folder}")) == state_bytes(program, "packed")
+    assert int(compile_and_run(tmp_path, [main], f"-I{folder}")) == state_bytes(program)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def run(
     out: Annotated[Path, typer.Option("-o", "--out", help="A folder for C, a file for ONNX.")],
     to: Annotated[str, typer.Option("--to", help="c or onnx.")] = "c",
     name: Annotated[str | None, typer.Option(help="C: prefix of every symbol and file. ONNX: the graph's.")] = None,
-    layout: Annotated[str, typer.Option(help="C: weights packed at their bits, or bytes: one each.")] = "packed",
+    layout: Annotated[str, typer.Option(help="C: how weights lie: packed, at their bits.")] = "packed",
     vector_steps: Annotated[
         int | None, typer.Option(help="C: steps of each sequence in the test vectors.", show_default="64")
     ] = None,

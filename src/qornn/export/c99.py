@@ -13,17 +13,18 @@ import numpy as np
 from qornn import __version__
 from qornn.errors import ProgramError, SettingsError, unknown
 from qornn.export import c_folder, c_names, c_state, c_vectors
-from qornn.export.c_arrays import Constants, Layout, array, constants, initializer
+from qornn.export.c_arrays import Constants, array, constants, initializer
 from qornn.export.c_state import state_bytes
 from qornn.export.c_vectors import Vectors
 from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense, Recurrent
 from qornn.integer.parts import Codes, FloatReadout, ReLU, Samples
 from qornn.integer.program import IntegerProgram
+from qornn.integer.requant import refuse_table
 from qornn.integer.storage import from_bytes, to_bytes
 from qornn.integer.structured import Delay, Hadamard
 
-LAYOUTS: Final = ("packed", "bytes")
+LAYOUTS: Final = ("packed",)  # weights at their bits
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
 FORMAT: Final = 3  # of the folder: one more whenever the same program and options give other files
@@ -34,22 +35,24 @@ def c(
     out: str | Path,
     *,
     name: str,
-    layout: Layout = "packed",
+    layout: str = "packed",
     vector_steps: int = 64,
     command: str | None = None,
 ) -> Path:
     """Write the folder `out`: NAME.h, NAME.c, runtime, example, test vectors, README and Makefile; returns it.
 
-    layout: weights packed at their bits, or one byte each. vector_steps: length of the sequences in the vectors.
+    layout: how weights lie, packed at their bits. vector_steps: length of the sequences in the vectors.
     command: what the files say made them.
     """
     out = Path(out)
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
     c_names.check(name)
     c_folder.check(out, name)
     command = command or f"qornn.export.c(program, {str(out)!r}, name={name!r}, layout={layout!r})"
     data = to_bytes(program)
     program = from_bytes(data, out / f"{name}.qornn")  # as whoever has that file would export it again
-    made = make(program, name=name, layout=layout, vector_steps=vector_steps, command=command)
+    made = make(program, name=name, vector_steps=vector_steps, command=command)
     c_folder.write(out, name, made.files | {f"{name}.qornn": data})
     return out
 
@@ -64,21 +67,20 @@ class Made:
     ram_bytes: int
 
 
-def make(program: IntegerProgram, *, name: str, layout: Layout, vector_steps: int, command: str) -> Made:
+def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str) -> Made:
     """The files of an export: the same program and options give the same bytes."""
-    if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
+    refuse_table(program.requant, "C")
     if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
         raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
     widest = max(program.n_h, program.n_i)
     if vector_steps > (most := max(1, STATES_LIMIT // (c_vectors.SEQUENCES * widest))):
         raise SettingsError(f"vectors of {vector_steps} steps are too many for {widest} units or inputs; take {most}")
-    found, vectors = constants(program, layout), c_vectors.vectors(program, vector_steps)
+    found, vectors = constants(program), c_vectors.vectors(program, vector_steps)
     if not np.isfinite(vectors.outputs).all():
         raise ProgramError(
             "outputs of this program pass the largest float32: divide the targets, train and lower again"
         )
-    words = _words(program, found, vectors, name=name, layout=layout)
+    words = _words(program, found, vectors, name=name)
     runtime = c_folder.runtime()
     words["runtime"] = " ".join(runtime)
     words["command"] = _plain(command)
@@ -94,9 +96,7 @@ def make(program: IntegerProgram, *, name: str, layout: Layout, vector_steps: in
     return Made(files={file: text.encode() for file, text in model.items()} | runtime, **sizes)
 
 
-def _words(
-    program: IntegerProgram, found: Constants, vectors: Vectors, *, name: str, layout: Layout
-) -> dict[str, object]:
+def _words(program: IntegerProgram, found: Constants, vectors: Vectors, *, name: str) -> dict[str, object]:
     """What the templates are filled with."""
     signed = not isinstance(program.activation, ReLU)
     checksum = c_vectors.checksum(list(found.arrays.values()))
@@ -106,15 +106,15 @@ def _words(
         "marker": c_folder.MARKER,
         "version": __version__,
         "format": FORMAT,
-        "facts": "\n".join(f"   {line}" for line in _facts(program, layout)),
-        "memory": _table(_memory(program, found, layout)),
+        "facts": "\n".join(f"   {line}" for line in _facts(program)),
+        "memory": _table(_memory(program, found)),
         "work": _table(_work(program)),
         "n_i": program.n_i,
         "n_h": program.n_h,
         "n_o": program.n_o,
         "bits_h": program.state.bits,
         "data_bytes": found.nbytes,
-        "ram_bytes": state_bytes(program, layout) + 4 * program.n_o,
+        "ram_bytes": state_bytes(program) + 4 * program.n_o,
         "checksum": checksum,
         "program": initializer(name, found),
         "hash_arrays": "\n".join(hashed),
@@ -129,7 +129,7 @@ def _words(
         "sampled": len(vectors.samples),
         "samples_note": _samples_note(len(vectors.samples)),
         "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
-        **c_state.words(program, name, layout),
+        **c_state.words(program, name),
         **_input_words(program, name),
         **_output_words(program, name),
     }
@@ -194,13 +194,13 @@ def _output_words(program: IntegerProgram, name: str) -> dict[str, str]:
     }
 
 
-def _facts(program: IntegerProgram, layout: Layout) -> list[str]:
+def _facts(program: IntegerProgram) -> list[str]:
     inputs = "codes" if isinstance(program.input, Codes) else "channels"
     metric = program.provenance.get("metric")
     weights = (
-        f"weights of {program.W.bits} bits ({layout})"
+        f"weights of {program.W.bits} bits (packed)"
         if isinstance(program.W, Dense)
-        else f"U of {program.U.bits} bits ({layout}), {_known(program.W)}"
+        else f"U of {program.U.bits} bits (packed), {_known(program.W)}"
     )
     mixed = "transformed by Walsh-Hadamard and " if program.readout.mix else ""
     lines = [
@@ -228,16 +228,16 @@ def _known(W: Recurrent) -> str:
     return "W: one signed cycle, nothing stored"
 
 
-def _memory(program: IntegerProgram, found: Constants, layout: Layout) -> dict[str, int]:
+def _memory(program: IntegerProgram, found: Constants) -> dict[str, int]:
     """The memory table, whatever is known before compiling."""
 
     def of(*fields: str) -> int:
         return sum(found.arrays[field].nbytes for field in fields if field in found.arrays)
 
-    W = of("W_planes", "W_bytes", "signs")
-    U = of("U_planes", "U_packed", "U_words", "U_rows", "U_bytes")
+    W = of("W_planes", "signs")
+    U = of("U_planes", "U_packed", "U_words")
     readout = of("V", "b_o", "V_int", "V_packed", "b_o_int")
-    state, outputs = state_bytes(program, layout), 4 * program.n_o
+    state, outputs = state_bytes(program), 4 * program.n_o
     return {
         "flash: W": W,
         "flash: U": U,

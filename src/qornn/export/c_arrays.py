@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.requant import Multiplier, PerRow, Thresholds
 from qornn.integer.structured import Delay, Hadamard
 
-Layout = Literal["packed", "bytes"]
 LINE: Final = 116
 TYPES: Final = {
     np.dtype(np.int8): "int8_t",
@@ -30,7 +29,6 @@ ACTIVATIONS: Final = {ReLU: "QORNN_RELU", ModReLU: "QORNN_MODRELU", Identity: "Q
 REQUANTS: Final = {
     Multiplier: "QORNN_MULTIPLIER",
     Thresholds: "QORNN_THRESHOLDS",
-    Table: "QORNN_TABLE",
     PerRow: "QORNN_PER_ROW",
 }
 
@@ -49,18 +47,18 @@ class Constants:
 
 # The fields of qornn_program in their order: C++ knows no designated initializers. A test holds it against qornn.h.
 _FIELDS: Final = """
-    n_i n_h n_o bits_W bits_U bits_h bits_x layout input activation requant readout steps plain low high
-    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes row_bytes bias bias_wide
-    shift_W shift_U shift multiplier thresholds table table_size M_W M_U M_I row_shift alike readout_relu V b_o scale
+    n_i n_h n_o bits_W bits_U bits_h bits_x input activation requant readout steps plain low high
+    x_offset x_multiplier x_shift W_planes U_packed U_planes bias bias_wide
+    shift_W shift_U shift multiplier thresholds M_W M_U M_I row_shift alike readout_relu V b_o scale
     V_int b_o_int recurrent moves block signs U_words bits_V V_packed mix"""
 FIELDS: Final = tuple(_FIELDS.split())
 _POINTERS: Final = """
-    x_offset x_multiplier x_shift W_bytes W_planes U_bytes U_rows U_packed U_planes bias bias_wide thresholds table
+    x_offset x_multiplier x_shift W_planes U_packed U_planes bias bias_wide thresholds
     M_W M_U M_I row_shift V b_o V_int b_o_int signs U_words V_packed"""
 POINTERS: Final = frozenset(_POINTERS.split())
 
 
-def constants(program: IntegerProgram, layout: Layout) -> Constants:
+def constants(program: IntegerProgram) -> Constants:
     """Everything a step and a readout need."""
     arrays: dict[str, np.ndarray] = {}
     numbers: dict[str, Any] = {
@@ -71,27 +69,22 @@ def constants(program: IntegerProgram, layout: Layout) -> Constants:
         "bits_U": program.U.bits,
         "bits_h": program.state.bits,
         "bits_x": program.input.bits,
-        "layout": "QORNN_PACKED" if layout == "packed" else "QORNN_BYTES",
         "activation": ACTIVATIONS[type(program.activation)],
         "requant": REQUANTS[type(program.requant)],
         "steps": "QORNN_LAST" if program.steps == "last" else "QORNN_ALL",
     }
-    _W(program, layout, arrays, numbers)
-    arrays |= _U(program, layout)
+    _W(program, arrays, numbers)
+    arrays |= _U(program)
     for add in (_input, _requant, _readout):
         add(program, arrays, numbers)
     return Constants(arrays=arrays, numbers={key: str(value) for key, value in numbers.items()})
 
 
-def _W(program: IntegerProgram, layout: Layout, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+def _W(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
     W = program.W
     numbers["recurrent"] = f"QORNN_{W.kind.upper()}"
     if isinstance(W, Dense):
-        if layout == "packed":
-            arrays["W_planes"] = layouts.pack_rows(W.integers, W.bits)
-        else:
-            arrays["W_bytes"] = layouts.pad_rows(W.integers)
-            numbers["row_bytes"] = arrays["W_bytes"].shape[1]
+        arrays["W_planes"] = layouts.pack_rows(W.integers, W.bits)
     if isinstance(W, Hadamard | Delay):
         arrays["signs"] = layouts.pack_signs(W.signs)
     if isinstance(W, Hadamard):
@@ -105,13 +98,11 @@ def _rows(program: IntegerProgram) -> np.ndarray | slice:
     return program.W.driven if isinstance(program.W, Delay) and layouts.moves(program) else slice(None)
 
 
-def _U(program: IntegerProgram, layout: Layout) -> dict[str, np.ndarray]:
+def _U(program: IntegerProgram) -> dict[str, np.ndarray]:
     """U row by row or column by column, by the field that says which."""
     U, bits = program.U.integers[_rows(program)], program.U.bits
-    if layouts.U_in_rows(program, layout):
-        return {"U_planes": layouts.pack_rows(U, bits)} if layout == "packed" else {"U_rows": layouts.pad_rows(U)}
-    if layout == "bytes":
-        return {"U_bytes": np.ascontiguousarray(U.T)}
+    if layouts.U_in_rows(program):
+        return {"U_planes": layouts.pack_rows(U, bits)}
     if not isinstance(program.W, Dense) and bits in layouts.WORD_BITS:
         return {"U_words": layouts.pack_words(U, bits)}
     return {"U_packed": layouts.pack_columns(U, bits)}
@@ -148,9 +139,6 @@ def _requant(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: di
         numbers |= {"multiplier": f"{requant.multiplier}u", "shift": requant.shift}
     elif isinstance(requant, Thresholds):
         arrays["thresholds"] = requant.values
-    elif isinstance(requant, Table):
-        arrays["table"] = requant.values
-        numbers["table_size"] = len(requant.values)
 
 
 def _readout(program: IntegerProgram, arrays: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:

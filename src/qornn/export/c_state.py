@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from qornn.export import c_folder
-from qornn.export.c_arrays import Layout
 from qornn.integer import layout as layouts
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes
@@ -15,9 +14,9 @@ from qornn.integer.structured import Cycle, Delay, Hadamard
 ON_STACK: Final = 64  # QORNN_ON_STACK
 
 
-def state_bytes(program: IntegerProgram, layout: Layout) -> int:
+def state_bytes(program: IntegerProgram) -> int:
     """sizeof(NAME_state): the states, which buffer they are in where there are two, and room for a step's inputs."""
-    inputs = 2 * _inputs(program, layout)
+    inputs = 2 * _inputs(program)
     if layouts.wide_state(program):
         size = 4 * program.n_h + inputs
     elif _buffers(program) == 1:
@@ -25,24 +24,24 @@ def state_bytes(program: IntegerProgram, layout: Layout) -> int:
         if not _work(program):
             return size  # 16-bit numbers alone
     else:
-        size = 4 + 2 * 2 * units(program, layout) + inputs + 4 * _work(program)
+        size = 4 + 2 * 2 * units(program) + inputs + 4 * _work(program)
     return -(-size // 4) * 4
 
 
-def units(program: IntegerProgram, layout: Layout) -> int:
+def units(program: IntegerProgram) -> int:
     """Length of a buffer of states."""
     if not isinstance(program.W, Dense):
         return program.n_h
-    return layouts.units(program.n_h, program.W.bits if layout == "packed" else None)
+    return layouts.units(program.n_h, program.W.bits)
 
 
-def _inputs(program: IntegerProgram, layout: Layout) -> int:
+def _inputs(program: IntegerProgram) -> int:
     """Room for x_i, as qornn_inputs says."""
     if isinstance(program.input, Codes):
         return 0
-    if not layouts.U_in_rows(program, layout):
+    if not layouts.U_in_rows(program):
         return program.n_i
-    return layouts.units(program.n_i, program.U.bits if layout == "packed" else None)
+    return layouts.units(program.n_i, program.U.bits)
 
 
 def _buffers(program: IntegerProgram) -> int:
@@ -64,7 +63,7 @@ def _work(program: IntegerProgram) -> int:
     return _sums(program) if _sums(program) > ON_STACK else 0
 
 
-def words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, object]:
+def words(program: IntegerProgram, name: str) -> dict[str, object]:
     """What the templates say of the state."""
     two, wide = _buffers(program) == 2, layouts.wide_state(program)
     unit = "int32_t" if wide else "int16_t"
@@ -75,45 +74,41 @@ def words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, objec
         fields += [f"    {unit} h[{name}_UNITS];\n"]
     padded = "n_h, and zeros up to whole words of weights" if isinstance(program.W, Dense) else "n_h"
     return {
-        "units": units(program, layout),
+        "units": units(program),
         "units_comment": padded,
         "unit": unit,
         "state_fields": "".join(fields),
         "state": "((s)->h[(s)->now & 1u])" if two else "((s)->h)",
-        "has_room": _room(program, name, layout),
+        "has_room": _room(program, name),
         "init": c_folder.fill("init_two.c" if two else "init_one.c", {"name": name}),
         "step": _step(program, name),
         "readout_suffix": "_wide" if wide else "",
-        **_x_words(program, name, layout),
+        **_x_words(program, name),
     }
 
 
-def _room(program: IntegerProgram, name: str, layout: Layout) -> str:
+def _room(program: IntegerProgram, name: str) -> str:
     if not isinstance(program.W, Dense):
         return ""
-    length = f"QORNN_UNITS({program.n_h}u, {_group(program.W.bits, layout)})"
+    length = f"QORNN_UNITS({program.n_h}u, QORNN_GROUP_PACKED({program.W.bits}u))"
     return (
         "/* The buffers are as long as the kernels read. */\n"
         f"typedef char {name}_has_room[{name}_UNITS == {length} ? 1 : -1];\n"
     )
 
 
-def _x_words(program: IntegerProgram, name: str, layout: Layout) -> dict[str, str]:
+def _x_words(program: IntegerProgram, name: str) -> dict[str, str]:
     """The field of x_i in the state, and with U row by row the check that it is as long as the kernels read."""
-    room = _inputs(program, layout)
+    room = _inputs(program)
     if not room:
         return {"x_field": "", "x_room": ""}
-    if not layouts.U_in_rows(program, layout):
+    if not layouts.U_in_rows(program):
         return {"x_field": f"    int16_t x[{name}_N_I];\n", "x_room": ""}
-    length = f"QORNN_UNITS({program.n_i}u, {_group(program.U.bits, layout)})"
+    length = f"QORNN_UNITS({program.n_i}u, QORNN_GROUP_PACKED({program.U.bits}u))"
     return {
         "x_field": f"    int16_t x[{room}]; /* {name}_N_I, and zeros up to whole words of weights */\n",
         "x_room": f"typedef char {name}_x_has_room[{room} == {length} ? 1 : -1];\n",
     }
-
-
-def _group(bits: int, layout: Layout) -> str:
-    return f"QORNN_GROUP_PACKED({bits}u)" if layout == "packed" else "QORNN_GROUP_BYTES"
 
 
 def _step(program: IntegerProgram, name: str) -> str:

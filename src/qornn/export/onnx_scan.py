@@ -21,11 +21,11 @@ import numpy as np
 from qornn import __version__
 from qornn._io.files import check_file, to_json, write_atomically
 from qornn._io.text import readable
-from qornn.errors import ProgramError, QornnError, SettingsError
+from qornn.errors import QornnError, SettingsError
 from qornn.export.onnx_product import mixed, product, weights
 from qornn.integer.parts import Codes, Identity, IntReadout, ModReLU, ReLU, Samples
 from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.requant import Multiplier, PerRow, Thresholds, refuse_table
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -55,6 +55,7 @@ def onnx(
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise SettingsError(f"name must be some text, got {name!r}")
     name = name or ("qornn_step" if single_step else "qornn")
+    refuse_table(program.requant, "ONNX")
     check_file(path)
     write_atomically(path, _model(program, name, single_step, command).SerializeToString(deterministic=True))
 
@@ -206,13 +207,9 @@ def _magnitude(program: IntegerProgram, graph: _Graph, a: str) -> str:
     requant = program.requant
     if isinstance(requant, Thresholds):
         return _search(graph, requant.values, program.state.bits - 1, a)
-    if isinstance(requant, Table):
-        end = graph.constant(len(requant.values) - 1, "INT32")
-        return graph("Gather", graph.constant(requant.values, "INT16"), graph("Min", a, end), axis=0)
     if isinstance(requant, Multiplier):
         a = graph("Mul", graph.cast(a, "INT64"), graph.constant(requant.multiplier, "INT64"))
-    elif not isinstance(requant, PerRow):
-        raise ProgramError(f"ONNX has no form of the requantization {type(requant).__name__}")
+    assert isinstance(requant, Multiplier | PerRow), "a table was refused"
     shifts = np.asarray(requant.shift, np.int64)
     a = graph("Add", a, graph.constant(1 << (shifts - 1), "INT64"))
     a = graph("Div", a, graph.constant(1 << shifts, "INT64"))

@@ -11,16 +11,15 @@ from qornn.integer import layout as arrange
 from qornn.integer.matrix import Dense
 from qornn.integer.parts import Codes, FloatReadout, Identity, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
+from qornn.integer.requant import Multiplier, PerRow, Thresholds
 from qornn.integer.structured import Delay, Hadamard
 
-LAYOUTS: Final = ("bytes", "packed")
+LAYOUTS: Final = ("bytes", "packed")  # one byte per weight; or as on a device, to compare with it
 _ACTIVATIONS: Final = {ReLU: 0, ModReLU: 1, Identity: 2}
-_REQUANTS: Final = {Multiplier: 0, Thresholds: 1, Table: 2, PerRow: 3}
-_SHIFT: Final = 4  # QORNN_SHIFT
+_REQUANTS: Final = {Multiplier: 0, Thresholds: 1, PerRow: 2}
+_SHIFT: Final = 3  # QORNN_SHIFT
 RECURRENTS: Final = ("dense", "hadamard", "cycle", "delay")
 _HOST_UNITS: Final = 64  # QORNN_HOST_UNITS
-_SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 
 _u8, _u32, _pointer = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_void_p
 
@@ -37,17 +36,15 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
     _fields_ = (
         *((name, _u32) for name in ("n_i", "n_h", "n_o")),
         *((name, _u8) for name in ("bits_W", "bits_U", "bits_h", "bits_x")),
-        *((name, _u8) for name in ("layout", "input", "activation", "requant", "readout", "steps", "plain")),
+        *((name, _u8) for name in ("input", "activation", "requant", "readout", "steps", "plain")),
         ("low", ctypes.c_int16),
         ("high", ctypes.c_int16),
         *((name, _pointer) for name in ("x_offset", "x_multiplier", "x_shift")),
-        *((name, _pointer) for name in ("W_bytes", "W_planes", "U_bytes", "U_rows", "U_packed", "U_planes")),
-        ("row_bytes", _u32),
+        *((name, _pointer) for name in ("W_planes", "U_packed", "U_planes")),
         *((name, _pointer) for name in ("bias", "bias_wide")),
         *((name, _u8) for name in ("shift_W", "shift_U", "shift")),
         ("multiplier", _u32),
-        *((name, _pointer) for name in ("thresholds", "table")),
-        ("table_size", _u32),
+        ("thresholds", _pointer),
         *((name, _pointer) for name in ("M_W", "M_U", "M_I", "row_shift")),
         ("alike", _u8),  # never here: the wide kernels load a row's own
         ("readout_relu", _u8),
@@ -60,7 +57,8 @@ class _Model(ctypes.Structure):  # qornn_program and qornn_host_model, field by 
         ("bits_V", _u8),
         ("V_packed", _pointer),  # never here: V has a byte a weight
         ("mix", _u8),
-        *((name, _pointer) for name in ("W_blocks", "W_start", "V_columns")),
+        *((name, _pointer) for name in ("W_bytes", "U_bytes", "W_blocks", "W_start", "V_columns")),
+        ("row_bytes", _u32),
     )
 
 
@@ -74,7 +72,7 @@ class Model:
         s.n_i, s.n_h, s.n_o = program.n_i, program.n_h, program.n_o
         s.bits_W, s.bits_U = program.W.bits, program.U.bits
         s.bits_h, s.bits_x = program.state.bits, program.input.bits
-        s.layout, s.steps = LAYOUTS.index(layout), ("last", "all").index(program.steps)
+        s.steps = ("last", "all").index(program.steps)
         s.activation, s.requant = _ACTIVATIONS[type(program.activation)], _REQUANTS[type(program.requant)]
         self._matrices(program, layout)
         self._input(program)
@@ -86,7 +84,7 @@ class Model:
         """A network of one unit, to ask what kernel would run."""
         model = cls.__new__(cls)
         model._struct, model._arrays = _Model(n_i=1, n_h=1, n_o=1), []
-        model._point(W_blocks=np.zeros(64, np.int8))
+        model._point(W_bytes=np.zeros(64, np.int8), W_blocks=np.zeros(64, np.int8))
         return model
 
     @property
@@ -106,9 +104,8 @@ class Model:
             self._structured(program, layout)
             return
         if layout == "packed":
-            planes = arrange.pack_rows(W.integers, W.bits).reshape(-1)
-            self._point(W_planes=np.pad(planes, (0, _SPARE_WORDS)))
-            if arrange.U_in_rows(program, layout):
+            self._point(W_planes=arrange.pack_rows(W.integers, W.bits))
+            if arrange.U_in_rows(program):
                 self._point(U_planes=arrange.pack_rows(U.integers, U.bits))
             else:
                 self._point(U_packed=arrange.pack_columns(U.integers, U.bits))
@@ -158,9 +155,6 @@ class Model:
             s.multiplier, s.shift = requant.multiplier, requant.shift
         elif isinstance(requant, Thresholds):
             self._point(thresholds=requant.values)
-        elif isinstance(requant, Table):
-            self._point(table=requant.values)
-            s.table_size = len(requant.values)
 
     def _readout(self, program: IntegerProgram) -> None:
         s, readout = self._struct, program.readout

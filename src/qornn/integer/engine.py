@@ -18,6 +18,7 @@ from qornn.integer import simulate as law
 from qornn.integer.abi import LAYOUTS, RECURRENTS, Batch, Model, fingerprint
 from qornn.integer.parts import Codes, FloatReadout
 from qornn.integer.program import IntegerProgram
+from qornn.integer.requant import Table
 
 KERNELS: Final = ("portable", "avx2", "vnni")  # as in qornn_host.h
 _FEW: Final = 16  # numbers that Python compares faster than numpy does
@@ -122,8 +123,9 @@ def _output_type(program: IntegerProgram) -> np.dtype:
 
 
 def runs_native(program: IntegerProgram) -> bool:
-    """Whether the C engine runs it: it was built, and it knows this kind of W."""
-    return library() is not None and program.W.kind in RECURRENTS
+    """Whether the C engine runs it: it was built, and it knows this kind of W and of requantization."""
+    known = program.W.kind in RECURRENTS and not isinstance(program.requant, Table)
+    return known and library() is not None
 
 
 def in_use(program: IntegerProgram | None = None) -> str:
@@ -137,8 +139,11 @@ def in_use(program: IntegerProgram | None = None) -> str:
 
 def available(program: IntegerProgram, layout: str) -> list[str]:
     """The kernels that can really run this program on this machine."""
-    engine, model = library(), _model(program, layout)
-    return [] if engine is None else [k for i, k in enumerate(KERNELS) if engine.qornn_kernel(model.address, i) == i]
+    engine = library()
+    if engine is None or not runs_native(program):
+        return []
+    model = _model(program, layout)
+    return [k for i, k in enumerate(KERNELS) if engine.qornn_kernel(model.address, i) == i]
 
 
 class Session:

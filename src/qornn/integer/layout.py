@@ -1,4 +1,7 @@
-"""W, U and V as the C runtime reads them (runtime/qornn.h): planes of k-bit rows, bit streams, words, padded bytes."""
+"""W, U and V as the C runtime reads them (runtime/qornn.h): planes of k-bit rows, bit streams, words.
+
+The host reads W in padded bytes and in blocks instead.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +20,23 @@ if TYPE_CHECKING:
 
 # Widths f of the planes of a k-bit weight, low bits first: each divides 32, at most one of each.
 PLANES: Final = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}
-BYTES_GROUP: Final = 4
-# Inputs from which rows of U pay, by its bits, None for bytes. From here the Cortex-M4 gains, and the M0 gains or is
+# Inputs from which rows of U pay, by its bits. From here the Cortex-M4 gains, and the M0 gains or is
 # even, in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group
 # a row's padding would take more flash than the row.
-LEAST_INPUTS: Final[dict[int | None, int]] = {None: 12, 2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
+LEAST_INPUTS: Final = {2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
 WORD_BITS: Final = (2, 4, 8)  # of U in words: they divide 32
 
 
-def group(bits: int | None) -> int:
-    """Units a state buffer is padded to a multiple of: packed at that many bits, or None for one byte a weight.
+def group(bits: int) -> int:
+    """Units a state buffer is padded to a multiple of, with weights of that many bits.
 
-    >>> group(None), group(4), group(7)
-    (4, 8, 32)
+    >>> group(4), group(7)
+    (8, 32)
     """
-    return BYTES_GROUP if bits is None else 32 // min(PLANES[bits])
+    return 32 // min(PLANES[bits])
 
 
-def units(n: int, bits: int | None) -> int:
+def units(n: int, bits: int) -> int:
     """Room for n states or inputs: whole groups.
 
     >>> units(170, 4), units(17, 7)
@@ -43,7 +45,7 @@ def units(n: int, bits: int | None) -> int:
     return -(-n // group(bits)) * group(bits)
 
 
-def in_rows(n_i: int, bits: int | None) -> bool:
+def in_rows(n_i: int, bits: int) -> bool:
     """Whether U is stored row by row, for the kernels of W, when a step reads n_i samples.
 
     >>> in_rows(3, 4), in_rows(48, 4)
@@ -52,11 +54,10 @@ def in_rows(n_i: int, bits: int | None) -> bool:
     return n_i >= LEAST_INPUTS[bits]
 
 
-def U_in_rows(program: IntegerProgram, layout: str) -> bool:
+def U_in_rows(program: IntegerProgram) -> bool:
     """The same of a program; a code reads a column, and a step without a stored W has no rows to share kernels with."""
-    bits = program.U.bits if layout == "packed" else None
     dense = isinstance(program.W, Dense)
-    return dense and isinstance(program.input, Samples) and in_rows(program.n_i, bits)
+    return dense and isinstance(program.input, Samples) and in_rows(program.n_i, program.U.bits)
 
 
 def wide_state(program: IntegerProgram) -> bool:
@@ -153,7 +154,7 @@ def pack_signs(signs: np.ndarray) -> np.ndarray:
     return np.packbits(signs < 0, bitorder="little")
 
 
-def pad_rows(W: np.ndarray, multiple: int = BYTES_GROUP) -> np.ndarray:
+def pad_rows(W: np.ndarray, multiple: int) -> np.ndarray:
     """Rows of bytes with zeros up to a multiple of that many.  # (n_h, n) int8 -> (n_h, stride) int8"""
     return np.ascontiguousarray(np.pad(W, ((0, 0), (0, -W.shape[1] % multiple))))
 

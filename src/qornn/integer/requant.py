@@ -158,6 +158,15 @@ class PerRow(check.Checked):
 Requant = Paper | PerRow
 
 
+def refuse_table(requant: Requant, target: str) -> None:
+    """A table is for comparison with the paper: numpy alone runs it."""
+    if isinstance(requant, Table):
+        raise ProgramError(
+            f'{target} knows no requantization by a table; lower again with requant="thresholds" or "multiplier" '
+            "(--requant thresholds)"
+        )
+
+
 def make_multiplier(c: Fraction, **shifts: int) -> Multiplier:
     """c as multiplier·2^−shift, the multiplier below 2^31 with as many bits as fit."""
     shift = _largest_shift([c], 61)

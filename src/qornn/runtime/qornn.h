@@ -56,17 +56,15 @@ extern "C" {
 typedef char qornn_right_shift_is_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
 typedef char qornn_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1]; /* with 16, products of int16 would overflow */
 
-enum { QORNN_BYTES, QORNN_PACKED };                                             /* layout */
 enum { QORNN_CODES, QORNN_SAMPLES };                                            /* input */
 enum { QORNN_RELU, QORNN_MODRELU, QORNN_IDENTITY };                             /* activation */
-enum { QORNN_MULTIPLIER, QORNN_THRESHOLDS, QORNN_TABLE, QORNN_PER_ROW, QORNN_SHIFT };         /* requant */
+enum { QORNN_MULTIPLIER, QORNN_THRESHOLDS, QORNN_PER_ROW, QORNN_SHIFT };         /* requant */
 enum { QORNN_DENSE, QORNN_HADAMARD, QORNN_CYCLE, QORNN_DELAY };             /* recurrent */
 enum { QORNN_FLOAT, QORNN_INT };                                                /* readout */
 enum { QORNN_LAST, QORNN_ALL };                                                 /* steps */
 enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 };                                      /* what a step returns */
 
 /* Units a state buffer has room for, the end of it zero: whole groups of 32/f units, f the narrowest plane of k bits. */
-#define QORNN_GROUP_BYTES 4u
 #define QORNN_GROUP_PACKED(k) ((k) % 2u ? 32u : (k) == 4u ? 8u : (k) == 8u ? 4u : 16u)
 #define QORNN_UNITS(n_h, group) (((n_h) + (group) - 1u) / (group) * (group))
 
@@ -74,7 +72,7 @@ enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 };                                      
 typedef struct {
     uint32_t n_i, n_h, n_o;
     uint8_t bits_W, bits_U, bits_h, bits_x;
-    uint8_t layout, input, activation, requant, readout, steps;
+    uint8_t input, activation, requant, readout, steps;
 
     /* Samples: raw is clamped to low..high; x_i is raw itself when plain, or
        clamp(((raw - x_offset) x_multiplier + half) >> x_shift), channel by channel. */
@@ -84,17 +82,12 @@ typedef struct {
     const int32_t *x_multiplier;
     const uint8_t *x_shift;
 
-    /* BYTES: int8 rows of W, each QORNN_UNITS(n_h, 4) long; U column by column, n_h entries each.
-       PACKED: the planes of W, row by row (qornn_plane.h); U as one stream of bits_U-bit fields u + 2^(bits_U-1),
+    /* The planes of W, row by row (qornn_plane.h); U as one stream of bits_U-bit fields u + 2^(bits_U-1),
        field c n_h + j, lowest bit first, with one byte to spare after the end.
-       For several samples a step, U may lie row by row as W does, and then the kernels of W multiply it too:
-       U_rows in BYTES, each QORNN_UNITS(n_i, 4) long; U_planes in PACKED. */
-    const int8_t *W_bytes;
+       For several samples per step, U may lie row by row as W does (U_planes); the kernels of W then multiply it too. */
     const uint32_t *W_planes;
-    const int8_t *U_bytes, *U_rows;
     const uint8_t *U_packed;
     const uint32_t *U_planes;
-    uint32_t row_bytes; /* BYTES: from one row of W to the next, a multiple of 4 */
 
     const int32_t *bias;      /* modReLU, or identity where there is one, in scheme paper */
     const int64_t *bias_wide; /* the same with per-row multipliers */
@@ -103,8 +96,6 @@ typedef struct {
     uint8_t shift; /* MULTIPLIER: (acc multiplier + half) >> shift; SHIFT: (acc + half) >> shift, proved to fit 32 bits */
     uint32_t multiplier;
     const int32_t *thresholds; /* 2^(bits_h-1) - 1 of them */
-    const int16_t *table;
-    uint32_t table_size;
     const int32_t *M_W, *M_U, *M_I; /* per row; M_I only with the identity offset */
     const uint8_t *row_shift;
     uint8_t alike; /* one multiplier of each kind and one shift serve every row */
@@ -116,7 +107,7 @@ typedef struct {
     const int8_t *V_int;
     const int32_t *b_o_int;
 
-    /* What there is instead of W_bytes and W_planes when W is not stored but known (qornn_structured.h). */
+    /* What there is instead of W_planes when W is not stored but known (qornn_structured.h). */
     uint8_t recurrent;
     uint8_t moves;   /* DELAY: units along a line keep their value; U, bias and M_W have a row for each line only */
     uint32_t block;  /* HADAMARD: units that one transform mixes; DELAY: lines */
@@ -131,9 +122,6 @@ typedef struct {
 
 /* The kernels of W and U: four rows at a time, `stride` entries apart, so that they share the loads of the state h, or
    of the inputs in its place. */
-
-/* sums[r] = row r . h over `units` weights of one byte, a multiple of 4. */
-void qornn_bytes(const int8_t *rows, size_t stride, size_t units, const int16_t *h, uint32_t sums[4]);
 
 /* sums[r] += 2^shift (plane of row r) . h, for planes of 1, 2, 4 and 8 bits. */
 void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);

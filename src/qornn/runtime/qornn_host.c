@@ -2,9 +2,24 @@
 
 #include "qornn_host.h"
 #include "qornn_step.h"
+#include "qornn_wide.h"
 
 static void portable(const qornn_host_model *m, const qornn_work *w, const int16_t *x, size_t code) {
-    qornn_advance(&m->program, x, code, w->h, w->next);
+    const size_t n_h = m->program.n_h;
+    if (!m->W_bytes) {
+        qornn_advance(&m->program, x, code, w->h, w->next);
+        return;
+    }
+    for (size_t j = 0; j < n_h; j++) {
+        const int8_t *row = m->W_bytes + j * m->row_bytes;
+        int32_t sum = 0; /* signed weights: every partial sum was proved to fit */
+        for (size_t i = 0; i < n_h; i++) {
+            sum += row[i] * w->h[i];
+        }
+        w->sums[j] = sum;
+    }
+    qornn_wide_drive(m, x, code, w->drive);
+    qornn_wide_next(&m->program, w, qornn_wide_none);
 }
 
 static qornn_host_step choose(const qornn_host_model *m, int kernel, int *chosen) {

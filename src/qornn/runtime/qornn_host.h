@@ -27,13 +27,15 @@ enum { QORNN_PORTABLE, QORNN_AVX2, QORNN_VNNI };
 #define QORNN_HOST_UNITS 64u /* states and rows of bytes are padded to this, so that no register is partly used */
 
 /* A program, and its matrices in the order wide registers want them (null where unused).
-   For the host, row_bytes is a multiple of 64 and W_planes has 8 words to spare after the end; bytes of U lie
-   column by column, along which wide registers run. With mix V is in V_columns, or in V_int column by column. */
+   W and U lie one byte per weight: rows of W padded to row_bytes, U column by column, along which wide registers run.
+   Without these bytes a step is that of a device, from the program's own packed weights. With mix V is in V_columns, or in V_int column by column. */
 typedef struct {
     qornn_program program;
+    const int8_t *W_bytes, *U_bytes;
     const int8_t *W_blocks;  /* VNNI: 16 rows x 4 columns a block, 64-byte aligned, blocks along each 16 rows */
     const int32_t *W_start;  /* VNNI: -2^15 sum_j W_i[i, j] modulo 2^32, to a multiple of 16 rows */
     const float *V_columns;  /* V column by column */
+    uint32_t row_bytes;      /* from one row of W_bytes to the next, a multiple of 64 */
 } qornn_host_model;
 
 typedef struct {
@@ -59,8 +61,8 @@ typedef void (*qornn_host_step)(const qornn_host_model *m, const qornn_work *w, 
 
 QORNN_EXPORT size_t qornn_work_bytes(const qornn_host_model *m);
 
-/* Run every sequence; QORNN_BAD_CODE at the first code that is not in the table. A kernel this machine or this layout
-   does not have is replaced by the portable one. */
+/* Run every sequence; QORNN_BAD_CODE at the first code that is not in the table. A kernel this machine or these arrays
+   do not have is replaced by the portable one. */
 QORNN_EXPORT int qornn_run(const qornn_host_model *m, const qornn_batch *batch, int kernel);
 
 /* The kernel that would really run when this one is asked for; the best there is for a negative number. */

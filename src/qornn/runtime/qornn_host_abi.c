@@ -13,15 +13,15 @@ typedef struct {
 /* Every field: a test holds the list against the headers. The program is the model's first. */
 static const field fields[] = {
     PROGRAM(n_i), PROGRAM(n_h), PROGRAM(n_o), PROGRAM(bits_W), PROGRAM(bits_U), PROGRAM(bits_h), PROGRAM(bits_x),
-    PROGRAM(layout), PROGRAM(input), PROGRAM(activation), PROGRAM(requant), PROGRAM(readout), PROGRAM(steps),
+    PROGRAM(input), PROGRAM(activation), PROGRAM(requant), PROGRAM(readout), PROGRAM(steps),
     PROGRAM(plain), PROGRAM(low), PROGRAM(high), PROGRAM(x_offset), PROGRAM(x_multiplier), PROGRAM(x_shift),
-    PROGRAM(W_bytes), PROGRAM(W_planes), PROGRAM(U_bytes), PROGRAM(U_rows), PROGRAM(U_packed), PROGRAM(U_planes),
-    PROGRAM(row_bytes), PROGRAM(bias), PROGRAM(bias_wide), PROGRAM(shift_W), PROGRAM(shift_U), PROGRAM(shift),
-    PROGRAM(multiplier), PROGRAM(thresholds), PROGRAM(table), PROGRAM(table_size), PROGRAM(M_W), PROGRAM(M_U),
+    PROGRAM(W_planes), PROGRAM(U_packed), PROGRAM(U_planes),
+    PROGRAM(bias), PROGRAM(bias_wide), PROGRAM(shift_W), PROGRAM(shift_U), PROGRAM(shift),
+    PROGRAM(multiplier), PROGRAM(thresholds), PROGRAM(M_W), PROGRAM(M_U),
     PROGRAM(M_I), PROGRAM(row_shift), PROGRAM(alike), PROGRAM(readout_relu), PROGRAM(V), PROGRAM(b_o),
     PROGRAM(scale), PROGRAM(V_int), PROGRAM(b_o_int), PROGRAM(recurrent), PROGRAM(moves), PROGRAM(block),
     PROGRAM(signs), PROGRAM(U_words), PROGRAM(bits_V), PROGRAM(V_packed), PROGRAM(mix),
-    MODEL(W_blocks), MODEL(W_start), MODEL(V_columns),
+    MODEL(W_bytes), MODEL(U_bytes), MODEL(W_blocks), MODEL(W_start), MODEL(V_columns), MODEL(row_bytes),
     BATCH(B), BATCH(T), BATCH(x), BATCH(lengths), BATCH(h), BATCH(states), BATCH(y), BATCH(work),
 };
 

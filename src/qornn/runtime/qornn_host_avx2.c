@@ -1,10 +1,9 @@
-/* AVX2: rows of bytes, and packed rows of 4 bits; VPMADDWD multiplies 16-bit pairs and adds them. */
+/* AVX2: rows of bytes; VPMADDWD multiplies 16-bit pairs and adds them. */
 #include "qornn_host.h"
 
 #if QORNN_X86
 #include <immintrin.h>
 
-#include "qornn_planes.h"
 #include "qornn_wide.h"
 
 #define QORNN_TARGET __attribute__((target("avx2")))
@@ -18,9 +17,9 @@ QORNN_TARGET QORNN_INLINE void store_sums(const __m256i s[4], int32_t *sums) {
     _mm_storeu_si128((__m128i *)(void *)sums, all);
 }
 
-QORNN_TARGET QORNN_INLINE void bytes_rows(const qornn_program *p, size_t j, size_t apart, const int16_t *h, int32_t *sums) {
-    const int8_t *rows = p->W_bytes + j * p->row_bytes;
-    const size_t stride = apart * p->row_bytes, units = QORNN_UNITS(p->n_h, 16u);
+QORNN_TARGET QORNN_INLINE void bytes_rows(const qornn_host_model *m, size_t j, size_t apart, const int16_t *h, int32_t *sums) {
+    const int8_t *rows = m->W_bytes + j * m->row_bytes;
+    const size_t stride = apart * m->row_bytes, units = QORNN_UNITS(m->program.n_h, 16u);
     __m256i s[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
     for (size_t n = 0; n < units; n += 16) {
         const __m256i state = load(h + n);
@@ -31,49 +30,6 @@ QORNN_TARGET QORNN_INLINE void bytes_rows(const qornn_program *p, size_t j, size
         }
     }
     store_sums(s, sums);
-}
-
-/* spread[i] holds, for every word of a row, the pair of states its field i meets. */
-QORNN_TARGET QORNN_INLINE void packed_rows(const qornn_program *p, size_t j, size_t apart, const int16_t *spread,
-                                           uint32_t start, int32_t *sums) {
-    const size_t words = qornn_plane_words(p->n_h, 4), room = QORNN_UNITS(p->n_h, QORNN_HOST_UNITS) / 4;
-    const uint32_t *rows = p->W_planes + j * words;
-    const size_t stride = apart * words;
-    const __m256i mask = _mm256_set1_epi32(0x000f000f);
-    __m256i s[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
-    for (size_t n = 0; n < words; n += 8) { /* past a row's end the states are zero */
-        const int16_t *at = spread + 2 * n;
-        const __m256i h0 = load(at), h1 = load(at + room), h2 = load(at + 2 * room), h3 = load(at + 3 * room);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < 4; r++) {
-            const __m256i w = load(rows + r * stride + n);
-            const __m256i a = _mm256_madd_epi16(_mm256_and_si256(w, mask), h0);
-            const __m256i b = _mm256_madd_epi16(_mm256_and_si256(_mm256_srli_epi32(w, 4), mask), h1);
-            const __m256i c = _mm256_madd_epi16(_mm256_and_si256(_mm256_srli_epi32(w, 8), mask), h2);
-            const __m256i d = _mm256_madd_epi16(_mm256_and_si256(_mm256_srli_epi32(w, 12), mask), h3);
-            s[r] = _mm256_add_epi32(s[r], _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d)));
-        }
-    }
-    store_sums(s, sums);
-    for (size_t r = 0; r < 4; r++) {
-        sums[r] = (int32_t)((uint32_t)sums[r] + start); /* unsigned, since it may wrap on the way */
-    }
-}
-
-/* spread, and -2^(k-1) sum h modulo 2^32. */
-QORNN_TARGET static uint32_t spread_states(const qornn_program *p, const qornn_work *w) {
-    const size_t units = QORNN_UNITS(p->n_h, QORNN_HOST_UNITS), room = units / 4;
-    uint32_t sum = 0;
-    for (size_t j = 0; j < units; j++) {
-        const int32_t unit = w->h[j];
-        sum += (uint32_t)unit;
-    }
-    for (size_t j = 0; j < units; j += 8) {
-        for (size_t i = 0; i < 4; i++) {
-            __builtin_memcpy(w->spread + i * room + j / 4, w->h + j + 2 * i, 2 * sizeof *w->h);
-        }
-    }
-    return 0u - (sum << 3);
 }
 
 QORNN_TARGET QORNN_INLINE __m256i wide(const int32_t *at) {
@@ -123,23 +79,16 @@ QORNN_TARGET static void step(const qornn_host_model *m, const qornn_work *w, co
     const qornn_program *p = &m->program;
     const size_t n_h = p->n_h;
     const size_t block = n_h < 4 ? 1 : 4, apart = n_h < 4 ? 0 : 1; /* as in qornn_step.h */
-    const uint32_t start = p->layout == QORNN_PACKED ? spread_states(p, w) : 0;
     for (size_t done = 0; done < n_h; done += block) {
         const size_t j = done + block > n_h ? n_h - block : done;
-        if (p->layout == QORNN_PACKED) {
-            packed_rows(p, j, apart, w->spread, start, w->sums + j);
-        } else {
-            bytes_rows(p, j, apart, w->h, w->sums + j);
-        }
+        bytes_rows(m, j, apart, w->h, w->sums + j);
     }
-    qornn_wide_drive(p, x, code, w->drive);
+    qornn_wide_drive(m, x, code, w->drive);
     qornn_wide_next(p, w, per_row);
 }
 
 qornn_host_step qornn_host_avx2(const qornn_host_model *m) {
-    const int dense = m->program.recurrent == QORNN_DENSE;
-    const int fits = dense && (m->program.layout == QORNN_BYTES || m->program.bits_W == 4);
-    return fits && __builtin_cpu_supports("avx2") ? step : NULL;
+    return m->W_bytes && __builtin_cpu_supports("avx2") ? step : NULL;
 }
 
 #else

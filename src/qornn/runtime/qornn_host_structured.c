@@ -80,12 +80,6 @@ void qornn_host_mix(const qornn_program *p, const qornn_work *w) {
     transform(w->sums, p->n_h, p->n_h);
 }
 
-static size_t none(const qornn_program *p, const qornn_work *w) {
-    (void)p;
-    (void)w;
-    return 0;
-}
-
 void qornn_host_structured(const qornn_host_model *m, const qornn_work *w, const int16_t *x, size_t code) {
     const qornn_program *p = &m->program;
     if (p->recurrent == QORNN_HADAMARD) {
@@ -95,6 +89,6 @@ void qornn_host_structured(const qornn_host_model *m, const qornn_work *w, const
     } else {
         delay(p, w->h, w->sums, w->drive);
     }
-    qornn_wide_drive(p, x, code, w->drive);
-    qornn_wide_next(p, w, none);
+    qornn_wide_drive(m, x, code, w->drive);
+    qornn_wide_next(p, w, qornn_wide_none);
 }

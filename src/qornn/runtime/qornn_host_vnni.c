@@ -125,7 +125,7 @@ QORNN_TARGET static size_t per_row(const qornn_program *p, const qornn_work *w) 
 
 QORNN_TARGET static void step(const qornn_host_model *m, const qornn_work *w, const int16_t *x, size_t code) {
     recurrent_sums(m, w);
-    qornn_wide_drive(&m->program, x, code, w->drive);
+    qornn_wide_drive(m, x, code, w->drive);
     qornn_wide_next(&m->program, w, per_row);
 }
 

@@ -7,16 +7,12 @@
 
 /* Whether U lies row by row; a code reads a column. */
 QORNN_INLINE int qornn_U_in_rows(const qornn_program *p) {
-    return p->input == QORNN_SAMPLES && (p->layout == QORNN_BYTES ? p->U_rows != NULL : p->U_planes != NULL);
+    return p->input == QORNN_SAMPLES && p->U_planes != NULL;
 }
 
 /* Room for x_i: n_i, and with U row by row as many zeros as its kernels read past them. */
 QORNN_INLINE size_t qornn_inputs(const qornn_program *p) {
-    if (!qornn_U_in_rows(p)) {
-        return p->n_i;
-    }
-    const size_t group = p->layout == QORNN_BYTES ? QORNN_GROUP_BYTES : QORNN_GROUP_PACKED(p->bits_U);
-    return QORNN_UNITS(p->n_i, group);
+    return qornn_U_in_rows(p) ? QORNN_UNITS(p->n_i, QORNN_GROUP_PACKED(p->bits_U)) : p->n_i;
 }
 
 /* x_i of one step; whatever the samples are, they are clamped to the declared range first. */
@@ -56,9 +52,6 @@ QORNN_INLINE int32_t qornn_U(const qornn_program *p, size_t c, size_t j) {
         return qornn_field(p->U_words[c * qornn_column_words(p) + bit / 32], p->bits_U, bit % 32);
     }
     const size_t index = c * qornn_U_rows(p) + j;
-    if (p->layout == QORNN_BYTES) {
-        return p->U_bytes[index];
-    }
     const size_t bit = index * p->bits_U;
     const uint8_t *at = p->U_packed + bit / 8;
     const unsigned field = ((unsigned)at[0] | (unsigned)at[1] << 8) >> (bit % 8);
@@ -95,9 +88,6 @@ QORNN_INLINE void qornn_drives(const qornn_program *p, size_t j, size_t block, c
         for (size_t r = 0; r < block; r++) {
             drives[r] = (uint32_t)qornn_drive(p, x, code, j + r);
         }
-    } else if (p->layout == QORNN_BYTES) {
-        const size_t stride = QORNN_UNITS(p->n_i, QORNN_GROUP_BYTES);
-        qornn_bytes(p->U_rows + j * stride, apart * stride, stride, x, drives);
     } else {
         const size_t words = qornn_row_words(p->n_i, p->bits_U);
         qornn_packed(p->U_planes + j * words, apart * words, p->n_i, p->bits_U, x, sum_x, drives);

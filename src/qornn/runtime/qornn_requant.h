@@ -67,10 +67,8 @@ QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t 
         v = qornn_by_multiplier((uint32_t)a, p->multiplier, p->shift, top);
     } else if (p->requant == QORNN_SHIFT) {
         v = qornn_by_shift((uint32_t)a, p->shift, top);
-    } else if (p->requant == QORNN_THRESHOLDS) {
-        v = qornn_by_thresholds(a, p->thresholds, top);
     } else {
-        v = p->table[(uint32_t)a < p->table_size ? (uint32_t)a : p->table_size - 1u];
+        v = qornn_by_thresholds(a, p->thresholds, top);
     }
     return p->activation == QORNN_RELU || z > 0 ? v : z < 0 ? -v : 0;
 }

@@ -13,18 +13,14 @@
 /* sum W_i h_i of the rows j, j + apart, j + 2 apart, j + 3 apart. */
 QORNN_INLINE void qornn_rows(const qornn_program *p, size_t j, size_t apart, const int16_t *h, uint32_t sum_h,
                              uint32_t sums[4]) {
-    if (p->layout == QORNN_BYTES) {
-        qornn_bytes(p->W_bytes + j * p->row_bytes, apart * p->row_bytes, QORNN_UNITS(p->n_h, QORNN_GROUP_BYTES), h, sums);
-    } else {
-        const size_t words = qornn_row_words(p->n_h, p->bits_W);
-        qornn_packed(p->W_planes + j * words, apart * words, p->n_h, p->bits_W, h, sum_h, sums);
-    }
+    const size_t words = qornn_row_words(p->n_h, p->bits_W);
+    qornn_packed(p->W_planes + j * words, apart * words, p->n_h, p->bits_W, h, sum_h, sums);
 }
 
 /* next from h and either x_i or a code. */
 QORNN_INLINE void qornn_advance(const qornn_program *p, const int16_t *x, size_t code, const int16_t *h, int16_t *next) {
     const size_t n_h = p->n_h;
-    uint32_t sum_h = 0; /* only packed rows use it; the compiler drops it otherwise */
+    uint32_t sum_h = 0;
     for (size_t j = 0; j < n_h; j++) {
         const int32_t unit = h[j];
         sum_h += (uint32_t)unit;

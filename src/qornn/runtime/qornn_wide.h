@@ -8,9 +8,10 @@
 #include "qornn_requant.h"
 
 /* sum U_i x_i of every row. */
-QORNN_INLINE void qornn_wide_drive(const qornn_program *p, const int16_t *x, size_t code, int32_t *drive) {
+QORNN_INLINE void qornn_wide_drive(const qornn_host_model *m, const int16_t *x, size_t code, int32_t *drive) {
+    const qornn_program *p = &m->program;
     const size_t n_h = p->n_h;
-    if (p->layout != QORNN_BYTES) {
+    if (!m->U_bytes) {
         const size_t block = n_h < 4 ? 1 : 4; /* as in qornn_step.h */
         const uint32_t sum_x = qornn_sum_x(p, x);
         for (size_t done = 0; done < n_h; done += block) {
@@ -22,13 +23,13 @@ QORNN_INLINE void qornn_wide_drive(const qornn_program *p, const int16_t *x, siz
             }
         }
     } else if (p->input == QORNN_CODES) {
-        const int8_t *U = p->U_bytes + code * n_h;
+        const int8_t *U = m->U_bytes + code * n_h;
         for (size_t j = 0; j < n_h; j++) {
             drive[j] = U[j];
         }
     } else {
         for (size_t c = 0; c < p->n_i; c++) {
-            const int8_t *U = p->U_bytes + c * n_h;
+            const int8_t *U = m->U_bytes + c * n_h;
             const int32_t x_c = x[c];
             for (size_t j = 0; j < n_h; j++) {
                 drive[j] = (c ? drive[j] : 0) + U[j] * x_c;
@@ -53,6 +54,12 @@ QORNN_INLINE void qornn_wide_rows(qornn_program form, const qornn_work *w, size_
 
 /* Some rows of scheme per-row by wide instructions, from the first; says how many, and the rest is done one by one. */
 typedef size_t (*qornn_wide_per_row)(const qornn_program *p, const qornn_work *w);
+
+QORNN_INLINE size_t qornn_wide_none(const qornn_program *p, const qornn_work *w) {
+    (void)p;
+    (void)w;
+    return 0;
+}
 
 /* Every next state from its two sums. 64-bit products of 32-bit numbers are what compilers miss, hence `per_row`. */
 QORNN_INLINE void qornn_wide_next(const qornn_program *p, const qornn_work *w, qornn_wide_per_row per_row) {

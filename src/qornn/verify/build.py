@@ -117,7 +117,7 @@ def check_size(export: Export, name: str, target: Target) -> None:
         raise VerifyError(
             f"{export.name} does not fit {name}: its constants take {export.data_bytes} bytes, the test vectors "
             f"{export.vectors_bytes} and code some {CODE_BYTES}, together {need} of {target.flash_bytes} bytes of "
-            f"flash; use fewer units or bits, --layout packed, or fewer --vector-steps"
+            f"flash; use fewer units or bits, or fewer --vector-steps"
         )
     if export.ram_bytes > target.ram_bytes * 3 // 4:
         raise VerifyError(

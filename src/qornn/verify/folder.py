@@ -60,10 +60,10 @@ def find(folder: str | Path) -> Export:
             f"{folder} has no {name}.qornn, the program that its C is compared with; "
             f"export again: `qornn export FILE --to c -o {folder} --name {name}`"
         )
-    header, model, vectors = (_text(folder / file) for file in (f"{name}.h", f"{name}.c", f"{name}_vectors.h"))
+    header, vectors = (_text(folder / file) for file in (f"{name}.h", f"{name}_vectors.h"))
     _check_version(folder, name, header, vectors)
     program = load(path)
-    made = make(program, name=name, **_options(name, header, model, vectors))
+    made = make(program, name=name, **_options(name, header, vectors))
     differing = [file for file in made.files if not _same(folder / file, made.files[file])]
     return Export(
         name=name,
@@ -99,7 +99,7 @@ def _check_version(folder: Path, name: str, header: str, vectors: str) -> None:
         )
 
 
-def _options(name: str, header: str, model: str, vectors: str) -> dict[str, Any]:
+def _options(name: str, header: str, vectors: str) -> dict[str, Any]:
     """As the files state them; where they do not, the defaults, from which such files differ."""
     command = re.match(r"[^\n]*\n\n {7}([^\n]*)\n", header)
     steps = re.search(rf"^#define {name}_STEPS (\d{{1,6}})$", vectors, re.MULTILINE)
@@ -108,7 +108,6 @@ def _options(name: str, header: str, model: str, vectors: str) -> dict[str, Any]
     believed = 1 <= number <= min(STEPS_LIMIT, len(vectors))
     return {
         "command": command[1] if command else "",
-        "layout": "bytes" if "QORNN_BYTES, /* layout */" in model else "packed",
         "vector_steps": number if believed else 1,
     }
 

@@ -4,25 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import ProgramError
-from qornn.integer.matrix import Dense, Matrix, bit_planes, exact_product, from_bit_planes, packed_bytes
-
-
-@pytest.mark.parametrize("bits", range(2, 9))
-def test_every_integer_is_rebuilt_from_its_bit_planes(bits):
-    top = 2 ** (bits - 1)
-    every = np.arange(-top, top).reshape(2, -1)
-    planes = bit_planes(every, bits)
-    assert planes.shape == (bits, *every.shape)
-    assert set(planes.ravel().tolist()) == {0, 1}
-    assert from_bit_planes(planes).tolist() == every.tolist()
-    # The paper's sum, written out: −2^(k−1) B_{k−1} + Σ 2^i B_i.
-    assert (sum(2**i * planes[i] for i in range(bits - 1)) - top * planes[-1]).tolist() == every.tolist()
-
-
-@given(st.integers(2, 8), st.integers(0, 2**32 - 1))
-def test_W_is_rebuilt_from_its_bit_planes(bits, seed):
-    W = np.random.default_rng(seed).integers(-(2 ** (bits - 1)), 2 ** (bits - 1), (5, 5)).astype(np.int8)
-    assert from_bit_planes(bit_planes(W, bits)).tolist() == W.tolist()
+from qornn.integer.matrix import Dense, Matrix, exact_product, packed_bytes
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([15, 31, 45, 50]))

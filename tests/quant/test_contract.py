@@ -69,7 +69,7 @@ def test_quantizing_does_not_depend_on_the_scale_of_w(bits, seed, factor, scale)
 
 @pytest.mark.parametrize("name", QUANTIZERS)
 def test_another_number_of_bits_keeps_everything_else(name):
-    quantizer = QUANTIZERS[name](8, scale="row", fit="mse")
+    quantizer = QUANTIZERS[name](8, scale="row")
     other = quantizer.with_bits(3)
     assert (quantizer.bits, other.bits, other.scale) == (8, 3, "row")
-    assert torch.equal(other(matrix(0)), QUANTIZERS[name](3, scale="row", fit="mse")(matrix(0)))
+    assert torch.equal(other(matrix(0)), QUANTIZERS[name](3, scale="row")(matrix(0)))

@@ -136,20 +136,3 @@ def exact_product(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 def packed_bytes(count: int, bits: int) -> int:
     """Bytes of `count` integers packed side by side, rounded up."""
     return -(-count * bits // 8)
-
-
-def bit_planes(integers: np.ndarray, bits: int) -> np.ndarray:
-    """The k binary matrices of q_k(W): integers = −2^(k−1) B_{k−1} + Σ_{i≤k−2} 2^i B_i (paper, complexity).
-
-    >>> bit_planes(np.array([-2, -1, 0, 1]), 2).tolist()
-    [[0, 1, 0, 1], [1, 1, 0, 0]]
-    """
-    shifts = np.arange(bits).reshape(-1, *[1] * integers.ndim)
-    return (integers.astype(np.int64) >> shifts) & 1
-
-
-def from_bit_planes(planes: np.ndarray) -> np.ndarray:
-    """The integers of their bit planes, lowest first."""
-    bits = len(planes)
-    weights = [1 << i for i in range(bits - 1)] + [-(1 << (bits - 1))]
-    return np.tensordot(weights, planes.astype(np.int64), 1)

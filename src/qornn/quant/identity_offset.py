@@ -20,9 +20,9 @@ class IdentityOffset(Quantizer):
     q_k(I) = (1 − 2^(1−k)) I shrinks: at k = 8 to 0.3 % after 750 steps.
     """
 
-    def __init__(self, bits: int, *, scale: str = "tensor", fit: str = "max") -> None:
+    def __init__(self, bits: int, *, scale: str = "tensor") -> None:
         super().__init__()
-        self.uniform = Uniform(bits, scale=scale, fit=fit)
+        self.uniform = Uniform(bits, scale=scale)
 
     @property
     def bits(self) -> int:

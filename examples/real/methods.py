@@ -19,9 +19,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from qornn import QORNNClassifier
 from qornn.baselines import BASELINES
 from qornn.errors import QornnError
-from qornn.estimators.input import window_of
-from qornn.estimators.network import Standard
+from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out, train
+from qornn.estimators.windows import window_of
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import measure
 

@@ -17,8 +17,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import DivergenceError
-from qornn.estimators.input import window_of
-from qornn.estimators.training import EarlyStopping, held_out
+from qornn.estimators.early_stopping import EarlyStopping
+from qornn.estimators.training import held_out
+from qornn.estimators.windows import window_of
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import verify
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qornn import QORNNClassifier
-from qornn.estimators.network import Standard
+from qornn.estimators.standard import Standard
 from qornn.tasks.arrays import Sequences
 
 TINY = {"n_hidden": 12, "window": 4, "max_epochs": 5}

@@ -1,18 +1,7 @@
-"""Scikit-learn estimators: sequences in, classes or values out, an integer program and C from the same object.
-
->>> import numpy as np
->>> from qornn import QORNNClassifier
->>> t = np.linspace(0, 1, 20)
->>> X = np.array([np.sin(2 * np.pi * f * t) for f in np.linspace(1, 3, 60)])  # (60, 20)
->>> y = np.where(np.linspace(1, 3, 60) < 2, "slow", "fast")
->>> clf = QORNNClassifier(random_state=0).fit(X, y)
->>> clf.predict(X[:1], integer=True)
-array(['slow'], dtype='<U4')
-"""
+"""What the two estimators share."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,28 +9,20 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qornn import export
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.estimators.input import (
-    check_long_enough,
-    classes_of,
-    mean_and_deviation,
-    read,
-    seed_of,
-    targets,
-    window_of,
-)
-from qornn.estimators.network import CHUNK, Network, Standard
-from qornn.estimators.settings import check_settings, weights
+from qornn.estimators.input import read
+from qornn.estimators.network import CHUNK, Network
+from qornn.estimators.settings import check_settings, seed_of
+from qornn.estimators.standard import Standard
 from qornn.estimators.stream import Stream
-from qornn.estimators.tensors import threads
+from qornn.estimators.threads import threads
 from qornn.estimators.training import held_out, train
+from qornn.estimators.windows import check_long_enough, window_of
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
 from qornn.structure import MAPS as STRUCTURED
@@ -50,23 +31,10 @@ from qornn.train.surroundings import float32, own_torch
 
 SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
-__all__ = ["QORNNClassifier", "QORNNRegressor", "Stream"]
 
 
-@contextmanager
-def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """A fit that fails leaves the estimator as it was: never the classes of one fit with the network of another."""
-    before = {**vars(estimator)}
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-class _QORNN(BaseEstimator):
-    """What the two estimators share."""
+class Estimator(BaseEstimator):
+    """Sequences in, answers out; `_learn` is what classes and values do differently."""
 
     def __init__(
         self,
@@ -234,140 +202,13 @@ class _QORNN(BaseEstimator):
         return min(n, int(self.batch_size))
 
 
-class QORNNClassifier(ClassifierMixin, _QORNN):
-    """Classes of sequences by an orthogonal recurrent network on `bits` bits.
-
-    X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
-    columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
-
-    - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
-      orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
-      delay), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
-    - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
-      as many as leave 32 steps: fewer, wider steps train better and cost a device less.
-    - `activation_bits`: of the states in the integer program.
-    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
-    - `noise`: deviation of the noise added to standardised samples in training.
-    - `validation_fraction`, `patience`: this share of every class is held out; training stops `patience` epochs after
-      the loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be
-      held out none is, and the training loss is watched.
-    - `class_weight`: None, "balanced" or a dict from label to weight.
-    - `random_state`: a seed; None takes one from the system. The global generators are never touched.
-    - `device`, `verbose`: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
-
-    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel), `window_`.
-    """
-
-    def __init__(
-        self,
-        *,
-        n_hidden: int = 64,
-        window: int | str = "auto",
-        bits: int | None = 4,
-        map: str = "bjorck",
-        activation: str | None = None,
-        activation_bits: int = 12,
-        max_epochs: int = 100,
-        lr: float = 5e-3,
-        noise: float = 0.1,
-        batch_size: int | str = "auto",
-        validation_fraction: float = 0.1,
-        patience: int = 15,
-        class_weight: Any = None,
-        random_state: Any = None,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            n_hidden=n_hidden,
-            window=window,
-            bits=bits,
-            map=map,
-            activation=activation,
-            activation_bits=activation_bits,
-            max_epochs=max_epochs,
-            lr=lr,
-            noise=noise,
-            batch_size=batch_size,
-            validation_fraction=validation_fraction,
-            patience=patience,
-            random_state=random_state,
-            device=device,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-
-    def _learn(self, X: Any, y: Any) -> None:
-        sequences = read(self, X, fitting=True)
-        y = targets(self, y, len(sequences))
-        classes, codes = classes_of(y)
-        names = classes.tolist()
-        if len(classes) < 2:
-            raise SettingsError(f"y holds one class only, {names[0]!r}; a classifier needs at least two classes")
-        weight = None
-        if self.class_weight is not None:
-            known = (classes, y) if isinstance(self.class_weight, dict) else (np.arange(len(classes)), codes)
-            weight = compute_class_weight(self.class_weight, classes=known[0], y=known[1])
-            if not ((weight > 0) & (weight < math.inf)).all():
-                c = int(np.argmin((weight > 0) & (weight < math.inf)))
-                raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
-        self.classes_ = classes
-        self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""
-        answers = self.predict(X).tolist()
-        y = targets(self, y, len(answers)).tolist()
-        right = [a == b for a, b in zip(answers, y, strict=True)]
-        return float(np.average(right, weights=weights(sample_weight, len(answers))))
-
-    def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
-        """The class of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
-        return self._answers(self._outputs(X, integer))
-
-    def predict_proba(self, X: Any, *, integer: bool = False) -> np.ndarray:
-        """The probability of each class, in the order of `classes_`.  # (N, classes)"""
-        y = self._outputs(X, integer)
-        p = np.exp(y - y.max(1, keepdims=True))
-        return p / p.sum(1, keepdims=True)
-
-    def _answers(self, outputs: np.ndarray) -> np.ndarray:
-        return self.classes_[outputs.argmax(1)]
-
-    def _facts(self) -> dict[str, Any]:
-        return {"classes": [str(label) for label in self.classes_]}
-
-
-class QORNNRegressor(RegressorMixin, _QORNN):
-    """One value a sequence by an orthogonal recurrent network on `bits` bits.
-
-    The parameters are those of QORNNClassifier but for `class_weight`. Targets are standardised for training;
-    predictions, the program and the exported C answer in the targets' own units.
-    """
-
-    def _learn(self, X: Any, y: Any) -> None:
-        sequences = read(self, X, fitting=True)
-        y = targets(self, y, len(sequences), numeric=True)
-        shift, scale = (float(v) for v in mean_and_deviation(y))
-        if (y == y[0]).all():
-            shift, scale = float(y[0]), 0.0  # the answer to everything
-        with np.errstate(over="ignore"):  # refused in words
-            centred = y - shift
-        if not (np.isfinite(centred).all() and math.isfinite(scale)):
-            largest = float(np.abs(y).max())
-            raise SettingsError(f"y holds values as large as {largest:.3g}, which overflow float64; divide y first")
-        self._fit(sequences, (centred / (scale or 1.0)).astype(np.float32), classes=None)
-        self._network.shift, self._network.scale = shift, scale
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions."""
-        answers = self.predict(X)
-        y = targets(self, y, len(answers), numeric=True)
-        return float(r2_score(y, answers, sample_weight=weights(sample_weight, len(answers))))
-
-    def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
-        """The value of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
-        return self._answers(self._outputs(X, integer))
-
-    def _answers(self, outputs: np.ndarray) -> np.ndarray:
-        return outputs[:, 0]
+@contextmanager
+def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was: never the classes of one fit with the network of another."""
+    before = {**vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

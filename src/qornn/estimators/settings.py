@@ -64,6 +64,23 @@ def weights(sample_weight: Any, n: int) -> np.ndarray | None:
     return found / found.max()
 
 
+def seed_of(random_state: Any) -> int:
+    """A seed below 2^32 from what scikit-learn calls random_state; None asks the system, not a global generator."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, int | np.integer)
+        or not 0 <= random_state < 2**32
+    ):
+        raise SettingsError(f"random_state must be None, a seed in 0..2^32-1 or a RandomState, got {random_state!r}")
+    return int(random_state)
+
+
 def _short(value: Any) -> str:
     text = " ".join(repr(value).split()) if not isinstance(value, int) or abs(value) < 1e30 else "a huge number"
     return text if len(text) < 60 else f"{text[:56]} ..."

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from qornn.errors import SettingsError
-from qornn.estimators.network import Runner
-from qornn.estimators.tensors import from_torch, threads
+from qornn.estimators.tensors import from_torch
+from qornn.estimators.threads import threads
 from qornn.tasks.arrays import Sequences
 from qornn.train.surroundings import own_torch
 
@@ -27,7 +27,7 @@ class Stream:
         self._network = estimator._network
         self._session = estimator.to_program().session() if integer else None
         with own_torch(), threads(0):
-            self._runner = None if integer else Runner(self._network)
+            self._runner = None if integer else self._network.runner()
         self.reset()
 
     def reset(self) -> None:

@@ -1,16 +1,12 @@
-"""Between the estimators and torch: tensors as arrays, and threads only where they pay."""
+"""Torch's tensors as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from qornn.errors import SettingsError
-
-SMALL = 5e8  # multiplications at once: below, threads wait for each other longer than they work
 
 
 def from_torch(value: Any, name: str) -> Any:
@@ -25,14 +21,3 @@ def from_torch(value: Any, name: str) -> Any:
     except (RuntimeError, TypeError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"{name} is a tensor that cannot be read as numbers: {reason}") from error
-
-
-@contextmanager
-def threads(work: float) -> Iterator[None]:
-    """As many as torch has, or one for little work: faster there, and a child forked afterwards does not hang."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if work < SMALL else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -104,7 +104,7 @@ def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
 
 def window_for(problem: Problem, window: int | str) -> int:
     """Samples a step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
-    from qornn.estimators.input import check_long_enough, window_of
+    from qornn.estimators.windows import check_long_enough, window_of
 
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
     found = min(window_of(window, part) for part in parts)

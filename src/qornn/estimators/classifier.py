@@ -1,0 +1,120 @@
+"""Classes of sequences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+
+from qornn.errors import SettingsError
+from qornn.estimators.base import Estimator
+from qornn.estimators.input import read
+from qornn.estimators.settings import weights
+from qornn.estimators.targets import classes_of, targets
+
+
+class QORNNClassifier(ClassifierMixin, Estimator):
+    """Classes of sequences by an orthogonal recurrent network on `bits` bits.
+
+    X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
+    columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
+
+    - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
+      orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
+      delay), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
+    - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
+      as many as leave 32 steps: fewer, wider steps train better and cost a device less.
+    - `activation_bits`: of the states in the integer program.
+    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
+    - `noise`: deviation of the noise added to standardised samples in training.
+    - `validation_fraction`, `patience`: this share of every class is held out; training stops `patience` epochs after
+      the loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be
+      held out none is, and the training loss is watched.
+    - `class_weight`: None, "balanced" or a dict from label to weight.
+    - `random_state`: a seed; None takes one from the system. The global generators are never touched.
+    - `device`, `verbose`: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
+
+    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel), `window_`.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 64,
+        window: int | str = "auto",
+        bits: int | None = 4,
+        map: str = "bjorck",
+        activation: str | None = None,
+        activation_bits: int = 12,
+        max_epochs: int = 100,
+        lr: float = 5e-3,
+        noise: float = 0.1,
+        batch_size: int | str = "auto",
+        validation_fraction: float = 0.1,
+        patience: int = 15,
+        class_weight: Any = None,
+        random_state: Any = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            n_hidden=n_hidden,
+            window=window,
+            bits=bits,
+            map=map,
+            activation=activation,
+            activation_bits=activation_bits,
+            max_epochs=max_epochs,
+            lr=lr,
+            noise=noise,
+            batch_size=batch_size,
+            validation_fraction=validation_fraction,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def _learn(self, X: Any, y: Any) -> None:
+        sequences = read(self, X, fitting=True)
+        y = targets(self, y, len(sequences))
+        classes, codes = classes_of(y)
+        names = classes.tolist()
+        if len(classes) < 2:
+            raise SettingsError(f"y holds one class only, {names[0]!r}; a classifier needs at least two classes")
+        weight = None
+        if self.class_weight is not None:
+            known = (classes, y) if isinstance(self.class_weight, dict) else (np.arange(len(classes)), codes)
+            weight = compute_class_weight(self.class_weight, classes=known[0], y=known[1])
+            if not ((weight > 0) & (weight < math.inf)).all():
+                c = int(np.argmin((weight > 0) & (weight < math.inf)))
+                raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
+        self.classes_ = classes
+        self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""
+        answers = self.predict(X).tolist()
+        y = targets(self, y, len(answers)).tolist()
+        right = [a == b for a, b in zip(answers, y, strict=True)]
+        return float(np.average(right, weights=weights(sample_weight, len(answers))))
+
+    def predict(self, X: Any, *, integer: bool = False) -> np.ndarray:
+        """The class of each sequence; `integer=True` runs the integer program, as a device would.  # (N,)"""
+        return self._answers(self._outputs(X, integer))
+
+    def predict_proba(self, X: Any, *, integer: bool = False) -> np.ndarray:
+        """The probability of each class, in the order of `classes_`.  # (N, classes)"""
+        y = self._outputs(X, integer)
+        p = np.exp(y - y.max(1, keepdims=True))
+        return p / p.sum(1, keepdims=True)
+
+    def _answers(self, outputs: np.ndarray) -> np.ndarray:
+        return self.classes_[outputs.argmax(1)]
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": [str(label) for label in self.classes_]}

@@ -107,6 +107,7 @@ def test_the_C_reads_what_the_sensor_gives(tmp_path, kind, how, window, regress)
 
 
 @needs_gcc
+@pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", ["host", "cortex-m0", "cortex-m4", "rv32"])
 def test_verify_replays_from_floats(tmp_path, target):
     if target != "host":

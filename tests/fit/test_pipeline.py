@@ -368,6 +368,7 @@ def test_what_cannot_be_verified_here_is_skipped_by_name_unless_it_was_asked_for
     assert not skipped
 
 
+@pytest.mark.usefixtures("one_emulator")
 def test_an_emulated_device_is_measured_where_its_tools_are(made, source):
     pytest.importorskip("ziglang")
     pytest.importorskip("unicorn")

@@ -46,10 +46,6 @@ class Baseline(nn.Module, ABC):
     def states(self, x: Tensor) -> Tensor:
         """h_1..h_T.  # (B, T, n_i) -> (B, T, n_h)"""
 
-    @abstractmethod
-    def recurrent_parameters(self) -> int:
-        """Numbers in the recurrence, biases included."""
-
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and the state at each sequence's true end."""
         if h0 is not None:

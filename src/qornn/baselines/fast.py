@@ -33,9 +33,6 @@ class _Fast(Baseline):
             found.append(h)
         return torch.stack(found, 1)
 
-    def recurrent_parameters(self) -> int:
-        return sum(p.numel() for name, p in self.named_parameters() if name not in ("V", "b_o"))
-
 
 @final
 class FastRNN(_Fast):

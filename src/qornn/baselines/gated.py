@@ -33,6 +33,3 @@ class Torch(Baseline):
             weights["weight_hh_l0"] = through(self.q_W, weights["weight_hh_l0"])
             return torch.func.functional_call(self.cell, weights, (x,))[0]
         return self.cell(x)[0]
-
-    def recurrent_parameters(self) -> int:
-        return sum(p.numel() for p in self.cell.parameters())

@@ -73,29 +73,23 @@ def bench_infer(
     }
 
 
-def make_program(n_h: int, seed: int = 0, *, readout: Literal["float", "int8"] = "float") -> IntegerProgram:
+def make_program(n_h: int, *, readout: Literal["float", "int8"] = "float") -> IntegerProgram:
     """The paper's pmnist network, untrained: one scale a matrix, ReLU, pixels in, the last state read in float."""
-    generator = torch.Generator().manual_seed(seed)
-    model = OrthogonalRNN(1, n_h, N_O, bits=BITS, activation="relu", readout="last", generator=generator)
-    pixels = torch.randint(0, 256, (16, CALIBRATED, 1), generator=generator)
-    samples = make_samples(0, 255, 1 / 255, channels=1)
-    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, readout=readout, input=samples, quiet=True)
+    return _lowered(n_h, {"activation": "relu"}, readout=readout)
 
 
-def make_structured(map: str, n_h: int = STRUCTURED_SIZE, seed: int = 0) -> IntegerProgram:
+def make_structured(map: str) -> IntegerProgram:
     """The same task by a linear recurrence whose W is not stored, U and V of 4 bits, untrained."""
-    generator = torch.Generator().manual_seed(seed)
-    settings: dict[str, Any] = {
-        "map": map,
-        "bits": BITS,
-        "bits_V": BITS,
-        "activation": "identity",
-        "readout_activation": "relu",
-    }
-    model = OrthogonalRNN(1, n_h, N_O, readout="last", generator=generator, **settings)
+    linear = {"map": map, "bits_V": BITS, "activation": "identity", "readout_activation": "relu"}
+    return _lowered(STRUCTURED_SIZE, linear)
+
+
+def _lowered(n_h: int, settings: dict[str, Any], **options: Any) -> IntegerProgram:
+    generator = torch.Generator().manual_seed(0)
+    model = OrthogonalRNN(1, n_h, N_O, bits=BITS, readout="last", generator=generator, **settings)
     pixels = torch.randint(0, 256, (16, CALIBRATED, 1), generator=generator)
     samples = make_samples(0, 255, 1 / 255, channels=1)
-    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, input=samples, quiet=True)
+    return lower(model, pixels / 255, activation_bits=ACTIVATION_BITS, input=samples, quiet=True, **options)
 
 
 def _bench_structured(map: str, targets: Iterable[str], repeats: int, say: Callable[[str], None]) -> dict[str, Any]:

@@ -12,11 +12,11 @@ _dtype = threading.RLock()  # the default is the whole process's
 
 
 @contextmanager
-def own_torch(*, gradients: bool = True) -> Iterator[None]:
+def own_torch() -> Iterator[None]:
     """Inside, whatever modes the caller is in (no_grad, inference_mode, autocast, a default device) are left."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.set_grad_enabled(gradients))
+        stack.enter_context(torch.enable_grad())
         for kind in ("cpu", "cuda", "mps"):
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))

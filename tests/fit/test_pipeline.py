@@ -14,9 +14,10 @@ import pytest
 import qornn
 from qornn.errors import DivergenceError, SettingsError
 from qornn.fit import pipeline, width
-from qornn.fit.pipeline import Fit, choose, fit
-from qornn.fit.reading import read
-from qornn.fit.task import pose
+from qornn.fit.pipeline import choose, fit
+from qornn.fit.problem import pose
+from qornn.fit.readers import read
+from qornn.fit.settings import Fit
 from qornn.fit.width import Width
 from qornn.verify import VerifyError, verify
 

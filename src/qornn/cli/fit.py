@@ -73,7 +73,8 @@ def run(
 
     Example: qornn fit ecg.npz -o ecg --bits 2,3,4,8
     """
-    from qornn.fit.pipeline import Fit, fit
+    from qornn.fit.pipeline import fit
+    from qornn.fit.settings import Fit
 
     asked = {
         "n_hidden": n_hidden,

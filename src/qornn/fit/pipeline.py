@@ -3,94 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from qornn import __version__, export
 from qornn._io.files import to_json, write_atomically
 from qornn._io.folders import alone
 from qornn._io.text import harmless
-from qornn.bits import check_bits
-from qornn.errors import QornnError, SettingsError, unknown
-from qornn.export import c_names
-from qornn.fit import place, width
-from qornn.fit.reading import read
+from qornn.errors import QornnError, SettingsError
+from qornn.fit import output, width
+from qornn.fit.problem import Problem, pose
+from qornn.fit.readers import read
 from qornn.fit.report import write_report
-from qornn.fit.task import Problem, pose
+from qornn.fit.settings import Fit
 from qornn.fit.width import Width
-from qornn.integer.parts import check_activation_bits
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import save
-from qornn.maps import MAPS
-from qornn.tasks.base import check_count
-from qornn.verify import TARGETS, VerifyError, verify
+from qornn.verify import VerifyError, verify
 
 EMULATED = "cortex-m4"  # is tried beside the host where its tools are installed
 TOOLS = ("ziglang", "unicorn")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fit:
-    """What is asked for; an estimator's setting that is not here has the estimator's own default."""
-
-    data: Path
-    out: Path
-    bits: tuple[int, ...] = (4,)
-    task: str = "auto"
-    test: Path | None = None
-    label: str | None = None
-    id: str | None = None
-    time: str | None = None
-    test_fraction: float | None = None
-    seed: int = 0
-    name: str | None = None  # of the C
-    targets: tuple[str, ...] | None = None  # None: the host, and a microcontroller if it can be emulated
-    estimator: dict[str, Any] = field(default_factory=dict)
-    quiet: bool = False
-    command: str | None = None  # what the C says made it
-
-    def __post_init__(self) -> None:
-        """Refuse now what would otherwise be refused after the training."""
-        if not self.bits:
-            raise SettingsError("bits names no width; give one or several of 2..8, as in --bits 2,4,8")
-        for bits in self.bits:
-            check_bits(bits)
-        for target in self.targets or ():
-            if target not in TARGETS:
-                raise unknown("target", target, TARGETS)
-        check_count("seed", self.seed, least=0)
-        for key in ("n_hidden", "max_epochs"):
-            if key in self.estimator:
-                check_count(key, self.estimator[key])
-        if "map" in self.estimator and self.estimator["map"] not in MAPS:
-            raise unknown("map", self.estimator["map"], MAPS)
-        if "activation_bits" in self.estimator:
-            check_activation_bits(self.estimator["activation_bits"])
-        if self.name is not None:
-            c_names.check(self.name)
-
-    @property
-    def c_name(self) -> str:
-        """The prefix of every C symbol: asked for, or made from the name of the data."""
-        if self.name is not None:
-            return self.name
-        made = re.sub(r"\W+|_+", "_", self.data.resolve().stem.lower(), flags=re.ASCII).strip("_")[: c_names.LONGEST]
-        try:
-            return c_names.check(made)
-        except SettingsError:
-            return "model"
-
-
 def fit(asked: Fit) -> dict[str, Any]:
     """Do all of it; the figures of `result.json` are returned."""
     began = time.monotonic()
-    place.check(asked.out)
+    output.check(asked.out)
     data = read(asked.data, test=asked.test, label=asked.label, id=asked.id, time=asked.time)
     bits = sorted(set(asked.bits))
     problem = pose(data, task=asked.task, test_fraction=asked.test_fraction, seed=asked.seed, choose=len(bits) > 1)
@@ -101,9 +43,9 @@ def fit(asked: Fit) -> dict[str, Any]:
     window = width.window_for(problem, asked.estimator.get("window", "auto"))
     asked = replace(asked, estimator={**asked.estimator, "window": window})
     facts = _facts(asked, problem, data.digest())
-    place.check(asked.out, facts)
+    output.check(asked.out, facts)
     with alone(asked.out, "fit"):
-        place.check(asked.out, facts)  # nobody else came first
+        output.check(asked.out, facts)  # nobody else came first
         return _carry_out(asked, problem, bits, facts, began)
 
 
@@ -116,7 +58,7 @@ def _carry_out(
     widths, programs, failed = _train(asked, problem, bits, facts, say)
     chosen = choose(widths, problem.point)
     program = programs[chosen.bits].with_provenance(task=asked.data.name)
-    place.open_again(asked.out)
+    output.open_again(asked.out)
     save(program, asked.out / "model.qornn", own=True)
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
@@ -146,7 +88,7 @@ def _carry_out(
         "files": ["model.qornn", "c", "report.html", "result.json", *(f"k{w.bits}.qornn" for w in widths)],
     }
     write_report(asked.out / "report.html", problem, widths, program, figures, facts, name=asked.c_name)
-    write_atomically(asked.out / place.RESULT, to_json(figures, indent=1), own=True)
+    write_atomically(asked.out / output.RESULT, to_json(figures, indent=1), own=True)
     return figures
 
 
@@ -187,7 +129,7 @@ def _train(
                 failed[k] = str(error)
                 say(f"{k} bits failed: {error}")
                 continue
-            place.claim(asked.out, facts)
+            output.claim(asked.out, facts)
             found[0].save(asked.out, found[1])
         widths.append(found[0])
         programs[k] = found[1]

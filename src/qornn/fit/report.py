@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from qornn._io.files import write_atomically
-from qornn.fit import pictures
-from qornn.fit.task import Problem
+from qornn.fit import plots
+from qornn.fit.problem import Problem
 from qornn.fit.width import Width, row_labels
 from qornn.integer.program import IntegerProgram
 from qornn.integer.structured_size import of_program
@@ -90,7 +90,7 @@ def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any])
         if len(widths) > 1
         else "One width was asked for; --bits 2,3,4,8 compares several."
     )
-    png = pictures.bits_png(widths, figures["bits"], metric=problem.metric, baseline=figures["baseline"], choice=choice)
+    png = plots.bits_png(widths, figures["bits"], metric=problem.metric, baseline=figures["baseline"], choice=choice)
     picture = Picture("bits", f"{problem.metric} against the bits of the weights, the chosen width ringed", png)
     grid = Grid(f"{problem.metric.capitalize()}, in integers", columns, rows)
     return Section("bits", f"{problem.metric.capitalize()} against bits", (note,), (grid,), (picture,))
@@ -112,7 +112,7 @@ def _confusion(problem: Problem, chosen: Width) -> Section:
     if len(labels) <= WIDEST:
         lines = (Row((str(label), *map(str, row))) for label, row in zip(labels, chosen.table, strict=True))
         grids.append(Grid("Confusion: truth down, answer across", ("", *map(str, problem.classes)), tuple(lines)))
-    png = pictures.confusion_png(chosen.table, labels, problem.classes)
+    png = plots.confusion_png(chosen.table, labels, problem.classes)
     picture = Picture("confusion", f"Confusion matrix of {len(labels)} classes on the test data", png)
     return Section("confusion", "Confusion matrix", (), tuple(grids), (picture,))
 
@@ -126,7 +126,7 @@ def _values(problem: Problem, chosen: Width) -> Section:
         "mean absolute error": f"{np.abs(error).mean():.4g}",
         "standard deviation of the true values": f"{pairs[:, 0].std():.4g}",
     }
-    picture = Picture("values", "Answers against true values on the test data", pictures.values_png(chosen.table))
+    picture = Picture("values", "Answers against true values on the test data", plots.values_png(chosen.table))
     grid = Grid(f"Errors on {len(pairs)} test sequences", ("", ""), _rows(rows))
     return Section("values", "Answers against true values", (), (grid,), (picture,))
 
@@ -135,7 +135,7 @@ def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
     loss = "cross-entropy" if problem.kind == "classify" else "squared error, standardised"
     watched = any("validation" in epoch for width in widths for epoch in width.history)
     note = "The part that early stopping watches is drawn full, training faint." if watched else "The training loss."
-    picture = Picture("curves", f"{loss} by epoch, one line a width", pictures.curves_png(widths, loss))
+    picture = Picture("curves", f"{loss} by epoch, one line a width", plots.curves_png(widths, loss))
     return Section("curves", "Learning curves", (note,), pictures=(picture,))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from qornn._io.files import to_json, write_atomically
 from qornn._io.foreign import is_number, read_json
 from qornn.errors import QornnError
-from qornn.fit.task import Problem
+from qornn.fit.problem import Problem
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load, save
 

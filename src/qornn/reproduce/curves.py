@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from qornn._io.files import write_atomically
-from qornn.reporting.plots import own_style
+from qornn.reporting.plots import FAINT, INK, figure_of, own_style, to_png
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
-from qornn.reproduce.pictures import FAINT, INK, _figure, _png
 from qornn.reproduce.tables import Record
 
 COLOURS = {None: INK, 8: "#3b6fb6", 6: "#2a9d8f", 5: "#e09f3e", 4: "#c8553d", 3: "#8e5ea2", 2: FAINT}
@@ -25,7 +24,7 @@ def draw(name: str, records: Sequence[Record], out: Path) -> Path:
     """NAME.png in the folder; networks that were not run are named in their panel."""
     column, axis, logarithmic = WHAT[name]
     by_id = {r["id"]: r for r in records}
-    figure, panels = _figure(2, (10, 4.2))
+    figure, panels = figure_of(2, (10, 4.2))
     figure.suptitle(grid.CURVES[name], fontsize=11)
     for axes, strategy in zip(panels, ("projunn", "bjorck"), strict=True):
         entries = [e for e in grid.of(name) if e.strategy == strategy]
@@ -42,7 +41,7 @@ def draw(name: str, records: Sequence[Record], out: Path) -> Path:
             axes.set_yscale("log" if logarithmic else "linear")
             axes.legend(frameon=False)
     path = out / f"{name}.png"
-    write_atomically(path, _png(figure))
+    write_atomically(path, to_png(figure))
     return path
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from qornn.reporting.plots import own_style
+from qornn.reporting.plots import BLUE, FAINT, INK, RED, figure_of, note, own_style, to_png
 
-INK = "#222222"
-FAINT = "#8a8a8a"
-BLUE, RED = "#3b6fb6", "#c8553d"
 BITS = {"fp": INK, "8": "#3b6fb6", "5": "#e09f3e", "4": "#c8553d"}
 PANELS = {
     "identity": "linear: $W_q$ alone",
@@ -30,22 +25,22 @@ PANELS = {
 def draw(numbers: dict[str, Any]) -> dict[str, bytes]:
     """PNG files by name."""
     return {
-        "instability-powers.png": _png(_powers(numbers)),
-        "instability-singular-values.png": _png(_singular_values(numbers)),
-        "instability-bounds.png": _png(_bounds(numbers)),
-        "gradient-norms.png": _png(_gradients(numbers)),
+        "instability-powers.png": to_png(_powers(numbers)),
+        "instability-singular-values.png": to_png(_singular_values(numbers)),
+        "instability-bounds.png": to_png(_bounds(numbers)),
+        "gradient-norms.png": to_png(_gradients(numbers)),
     }
 
 
 def _powers(numbers: dict[str, Any]) -> Figure:
     ks, powers = numbers["settings"]["ks"], numbers["settings"]["powers"]
-    figure, (axes,) = _figure(1, (6.4, 4.4))
+    figure, (axes,) = figure_of(1, (6.4, 4.4))
     shades = _shades(len(powers))
     for T, shade in zip(powers, shades, strict=True):
         errors = [numbers["powers"][str(k)][str(T)] for k in ks]
         axes.plot(ks, errors, "o-", color=shade, markersize=5, label=f"T = {T}")
     axes.axhline(1, color=FAINT, linewidth=0.8, linestyle="--")
-    _note(axes, "error as large as $W^T$ itself", (ks[-1], 1), (0, 4), ha="right")
+    note(axes, "error as large as $W^T$ itself", (ks[-1], 1), (0, 4), ha="right")
     axes.legend(frameon=False, reverse=True)
     axes.set(yscale="log", xlabel="bits k", xticks=ks, ylabel="$\\|W^T - q_k(W)^T\\|_F\\ /\\ \\|W^T\\|_F$")
     axes.set_title(f"Error of the powers, one random orthogonal W, n = {numbers['settings']['n']}")
@@ -54,7 +49,7 @@ def _powers(numbers: dict[str, Any]) -> Figure:
 
 def _singular_values(numbers: dict[str, Any]) -> Figure:
     ks = numbers["settings"]["ks"]
-    figure, (axes,) = _figure(1, (6.4, 4.4))
+    figure, (axes,) = figure_of(1, (6.4, 4.4))
     line = {"color": INK, "linewidth": 1}
     axes.boxplot(
         [numbers["singular_values"][str(k)]["ratio"] for k in ks],
@@ -68,7 +63,7 @@ def _singular_values(numbers: dict[str, Any]) -> Figure:
         flierprops={"marker": ".", "markersize": 3, "markeredgecolor": FAINT},
     )
     axes.axhline(1, color=FAINT, linewidth=0.8, linestyle="--")
-    _note(axes, "orthogonal", (ks[0] - 0.5, 1), (2, -4), va="top")
+    note(axes, "orthogonal", (ks[0] - 0.5, 1), (2, -4), va="top")
     axes.set(xlabel="bits k", xticks=ks, ylabel="$\\sigma_{\\min}(W_q)\\ /\\ \\sigma_{\\max}(W_q)$", ylim=(0, 1.04))
     axes.set_title(f"{numbers['settings']['matrices']} random orthogonal matrices, n = {numbers['settings']['n']}")
     return figure
@@ -77,12 +72,12 @@ def _singular_values(numbers: dict[str, Any]) -> Figure:
 def _bounds(numbers: dict[str, Any]) -> Figure:
     ks, n = numbers["settings"]["ks"], numbers["settings"]["n"]
     values = [numbers["singular_values"][str(k)] for k in ks]
-    figure, (left, right) = _figure(2, (10, 4.2))
+    figure, (left, right) = figure_of(2, (10, 4.2))
     figure.suptitle(f"Bounds and measurements, n = {n}", fontsize=11)
     left.plot(ks, [v["bound"]["discrepancy"] for v in values], "s--", color=RED, label="the paper's bound")
     _measured(left, ks, values, "discrepancy", BLUE, "measured, median and range")
     left.axhline(n**0.5, color=FAINT, linewidth=0.8, linestyle=":")
-    _note(left, "what $W_q = 0$ would give", (ks[0] + 0.35, n**0.5), (0, 4))
+    note(left, "what $W_q = 0$ would give", (ks[0] + 0.35, n**0.5), (0, 4))
     left.set(yscale="log", xlabel="bits k", xticks=ks, title="$\\|W_q W_q^\\prime - I\\|_F$")
     left.legend(frameon=False)
     right.plot(ks, [v["bound"]["sigma_max"] for v in values], "s--", color=RED, label="the paper's bounds")
@@ -93,7 +88,7 @@ def _bounds(numbers: dict[str, Any]) -> Figure:
     highest = max(v["bound"]["sigma_max"] for v in values)
     if lowest < 0:
         right.axhspan(min(2 * lowest, -1), 0, color="#eeeeee", zorder=0)
-        _note(right, "a bound below 0 says nothing", (ks[-1], 1.5 * lowest), (0, 0), ha="right", va="center")
+        note(right, "a bound below 0 says nothing", (ks[-1], 1.5 * lowest), (0, 0), ha="right", va="center")
     right.set_yscale("symlog", linthresh=2)
     right.set(xlabel="bits k", xticks=ks, title="singular values of $W_q$", ylim=(min(2 * lowest, -0.2), 8 * highest))
     right.legend(frameon=False)
@@ -102,7 +97,7 @@ def _bounds(numbers: dict[str, Any]) -> Figure:
 
 def _gradients(numbers: dict[str, Any]) -> Figure:
     curves, settings = numbers["gradients"], numbers["settings"]
-    figure, panels = _figure(len(curves), (4 * len(curves), 4.2))
+    figure, panels = figure_of(len(curves), (4 * len(curves), 4.2))
     for axes, (activation, by_bits) in zip(panels, curves.items(), strict=True):
         for bits, curve in by_bits.items():
             t = range(1, len(curve["median"]) + 1)
@@ -129,10 +124,6 @@ def _few_decades(axes: Axes) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _note(axes: Axes, text: str, at: tuple[float, float], shift: tuple[int, int], **alignment: Any) -> None:
-    axes.annotate(text, at, shift, textcoords="offset points", color=FAINT, fontsize=9, **alignment)
-
-
 def _measured(axes: Axes, ks: Sequence[int], values: list[dict[str, Any]], name: str, color: str, label: str) -> None:
     """The median, with a bar from the smallest to the largest."""
     rows = [v["measured"][name] for v in values]
@@ -144,22 +135,3 @@ def _measured(axes: Axes, ks: Sequence[int], values: list[dict[str, Any]], name:
 def _shades(count: int) -> list[tuple[float, ...]]:
     """From light to dark blue."""
     return [tuple(colormaps["Blues"](0.4 + 0.6 * i / max(count - 1, 1))) for i in range(count)]
-
-
-def _figure(panels: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    """A figure of its own, outside pyplot's global state."""
-    figure = Figure(figsize=size, layout="constrained", facecolor="white")
-    axes = [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
-    for each in axes:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(axis="y", color="#e6e6e6", linewidth=0.7)
-        each.set_axisbelow(True)
-        each.title.set_fontsize(11)
-    return figure, axes
-
-
-def _png(figure: Figure) -> bytes:
-    memory = io.BytesIO()
-    FigureCanvasAgg(figure)
-    figure.savefig(memory, format="png", dpi=150, metadata={"Software": None})
-    return memory.getvalue()

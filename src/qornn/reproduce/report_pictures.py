@@ -12,21 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from qornn.reporting.plots import own_style
-from qornn.reproduce.pictures import FAINT, INK, _note, _png
+from qornn.reporting.plots import COLOURS, DASHED, FAINT, INK, clean, note, own_style, to_png
 from qornn.reproduce.report_figures import METRICS
 
-COLOURS: dict[int | None, str] = {
-    None: INK,
-    8: "#3b6fb6",
-    6: "#2a9d8f",
-    5: "#e09f3e",
-    4: "#c8553d",
-    3: "#8e5ea2",
-    2: "#7a5c45",
-}
 MARKERS = {"bjorck": "o", "projunn": "s", "ptq": "^", "penalty": "v"}
-DASHED: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1}
 ACCURACIES = (10, 50, 80, 90, 93, 95, 97, 98, 99, 99.9)
 
 
@@ -66,7 +55,7 @@ def curves_png(curves: Sequence[Curve], *, metric: str, log: bool) -> bytes:
     for i, title in enumerate(titles):
         axes = figure.add_subplot(rows, columns, i + 1, sharey=first)
         first = first or axes
-        _clean(axes)
+        clean(axes)
         if log:
             axes.set_yscale("log")
         if metric == METRICS["accuracy"]:
@@ -89,7 +78,7 @@ def curves_png(curves: Sequence[Curve], *, metric: str, log: bool) -> bytes:
         if 0 < highest < first.get_ylim()[1]:
             first.set_ylim(top=highest)
         _decades(first)
-    return _png(figure)
+    return to_png(figure)
 
 
 def _draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -114,7 +103,7 @@ def bytes_png(panels: Mapping[str, tuple[Sequence[Point], float]]) -> bytes:
     figure = Figure(figsize=(11, 5), layout="constrained", facecolor="white")
     for i, (task, (points, baseline)) in enumerate(panels.items()):
         axes = figure.add_subplot(1, len(panels), i + 1)
-        _clean(axes)
+        clean(axes)
         accuracy = task != "copy"
         _draw_points(axes, points, (lambda v: 100 - v) if accuracy else (lambda v: v), baseline)
         axes.set_xscale("log")
@@ -128,7 +117,7 @@ def bytes_png(panels: Mapping[str, tuple[Sequence[Point], float]]) -> bytes:
             axes.invert_yaxis()  # better is up in both panels
             _decades(axes)
     figure.legend(handles=_legend(), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
-    return _png(figure)
+    return to_png(figure)
 
 
 def _draw_points(axes: Axes, points: Sequence[Point], scale: Callable[[float], float], baseline: float) -> None:
@@ -156,7 +145,7 @@ def _draw_points(axes: Axes, points: Sequence[Point], scale: Callable[[float], f
         for p, (x, y) in zip(line, at, strict=True):
             _mark(axes, p, x, y)
             if strategy == "bjorck":
-                _note(axes, "FP" if p.bits is None else f"{p.bits}", (x, y), (0, 6), ha="center")
+                note(axes, "FP" if p.bits is None else f"{p.bits}", (x, y), (0, 6), ha="center")
     for p in points:
         if p.source != "paper":
             _mark(axes, p, p.bytes, floor if p.value is None else scale(p.value))
@@ -205,12 +194,6 @@ def _legend() -> list[Line2D]:
 def _xy(points: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
     pairs = list(points)
     return [x for x, _ in pairs], [y for _, y in pairs]
-
-
-def _clean(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
-    axes.set_axisbelow(True)
 
 
 def _decades(axes: Axes) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.data import Dataset, Labelled, labels_of_text
-from qornn.fit.folder import read_folder
-from qornn.fit.named import read_npz
-from qornn.fit.table import read_csv
+from qornn.fit.dataset import Dataset, Labelled, labels_of_text
+from qornn.fit.readers.csv import read_csv
+from qornn.fit.readers.npy_folder import read_folder
+from qornn.fit.readers.npz import read_npz
 
 TABLES = (".csv", ".tsv", ".txt")
 

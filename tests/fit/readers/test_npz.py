@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qornn.errors import DataError, QornnError
-from qornn.fit.named import NAMES, read_npz
-from qornn.fit.reading import read
+from qornn.fit.readers import read
+from qornn.fit.readers.npz import NAMES, read_npz
 
 
 def npz(folder, **arrays):

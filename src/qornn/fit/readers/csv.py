@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.data import Dataset, Labelled, as_counts, labels_of_text
-from qornn.fit.lines import MISSING, Line, Table, read_table
+from qornn.fit.dataset import Dataset, Labelled, as_counts, labels_of_text
+from qornn.fit.readers.lines import MISSING, Line, Table, read_table
 from qornn.tasks.arrays import Sequences
 
 LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an option says otherwise

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError
-from qornn.fit.data import Dataset, Labelled, labels_of_text, load_array
-from qornn.fit.lines import read_lines
-from qornn.fit.named import KNOWN, from_arrays, near
+from qornn.fit.dataset import Dataset, Labelled, labels_of_text, load_array
+from qornn.fit.readers.lines import read_lines
+from qornn.fit.readers.npz import KNOWN, from_arrays, near
 from qornn.tasks.arrays import Sequences
 
 LABELS = "labels.csv"

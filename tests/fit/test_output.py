@@ -13,7 +13,8 @@ from qornn._io.files import write_atomically
 from qornn._io.folders import LOCK, alone
 from qornn.errors import SettingsError
 from qornn.fit import pipeline, width
-from qornn.fit.pipeline import Fit, fit
+from qornn.fit.pipeline import fit
+from qornn.fit.settings import Fit
 from qornn.verify import VerifyError
 
 

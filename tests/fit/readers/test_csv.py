@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qornn.errors import DataError, QornnError
-from qornn.fit.reading import read
+from qornn.fit.readers import read
 
 
 def table(folder, text, name="d.csv"):

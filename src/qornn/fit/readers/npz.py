@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError
-from qornn.fit.data import UNREADABLE, Dataset, Labelled, as_whole
+from qornn.fit.dataset import UNREADABLE, Dataset, Labelled, as_whole
 from qornn.tasks.arrays import Sequences
 
 NAMES = "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded"

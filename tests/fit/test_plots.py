@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from qornn.fit.pictures import confusion_png
+from qornn.fit.plots import confusion_png
 
 NAMES = ["a$_$b", "$\\frac$", "x^_{", "\\", "n\nl", "語", "", "x" * 300, os.fsdecode(b"caf\xe9"), 3, 0.5]
 

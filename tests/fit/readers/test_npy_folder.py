@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.reading import read
+from qornn.fit.readers import read
 
 
 def write(folder, files):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qornn.errors import DataError, SettingsError, unknown
-from qornn.fit.data import Dataset, Labelled
+from qornn.fit.dataset import Dataset, Labelled
 
 TASKS = ("auto", "classify", "regress")
 CHOICE = 0.2  # of the training data, held out to choose among several widths

@@ -11,9 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from qornn.fit.width import Width
-from qornn.reporting.plots import in_picture, own_style
-from qornn.reproduce.pictures import BLUE, FAINT, INK, _png
-from qornn.reproduce.report_pictures import COLOURS, DASHED, _clean
+from qornn.reporting.plots import BLUE, COLOURS, DASHED, FAINT, INK, clean, in_picture, own_style, to_png
 
 NUMBERED = 16  # classes up to which the squares of a confusion matrix carry their counts
 NAMED = 40  # classes up to which its sides carry names
@@ -36,7 +34,7 @@ def curves_png(widths: Sequence[Width], loss: str) -> bytes:
     axes.set(xlabel="epoch", ylabel=loss, yscale="log")  # one bad epoch would squeeze a linear scale flat
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(frameon=False)
-    return _png(figure)
+    return to_png(figure)
 
 
 @own_style()
@@ -62,7 +60,7 @@ def bits_png(widths: Sequence[Width], chosen: int, *, metric: str, baseline: flo
     axes.set(xlabel="bits of the weights", ylabel=metric, xticks=bits)
     axes.margins(x=0.1)
     axes.legend(frameon=False)
-    return _png(figure)
+    return to_png(figure)
 
 
 @own_style()
@@ -84,7 +82,7 @@ def confusion_png(table: Sequence[Sequence[float]], rows: Sequence[Any], columns
             range(len(columns)), [in_picture(label, 12) for label in columns], rotation=45 if len(rows) > 6 else 0
         )
     axes.set(xlabel="answer", ylabel="truth")
-    return _png(figure)
+    return to_png(figure)
 
 
 @own_style()
@@ -96,11 +94,11 @@ def values_png(table: Sequence[Sequence[float]]) -> bytes:
     axes.plot([low, high], [low, high], **DASHED)
     axes.plot(truth, answers, ".", color=BLUE, markersize=4, alpha=0.6)
     axes.set(xlabel="truth", ylabel="answer")
-    return _png(figure)
+    return to_png(figure)
 
 
 def _figure(size: tuple[float, float]) -> tuple[Figure, Axes]:
     figure = Figure(figsize=size, layout="constrained", facecolor="white")
     axes = figure.add_subplot()
-    _clean(axes)
+    clean(axes)
     return figure, axes

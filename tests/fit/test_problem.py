@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qornn.errors import DataError, SettingsError
-from qornn.fit.data import Dataset, Labelled
-from qornn.fit.task import CHOICE, hold_out, kind_of, pose
+from qornn.fit.dataset import Dataset, Labelled
+from qornn.fit.problem import CHOICE, hold_out, kind_of, pose
 from qornn.tasks.arrays import Sequences
 
 

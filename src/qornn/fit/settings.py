@@ -1,0 +1,68 @@
+"""What a fit is asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qornn.bits import check_bits
+from qornn.errors import SettingsError, unknown
+from qornn.export import c_names
+from qornn.integer.parts import check_activation_bits
+from qornn.maps import MAPS
+from qornn.tasks.base import check_count
+from qornn.verify import TARGETS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What is asked for; an estimator's setting that is not here has the estimator's own default."""
+
+    data: Path
+    out: Path
+    bits: tuple[int, ...] = (4,)
+    task: str = "auto"
+    test: Path | None = None
+    label: str | None = None
+    id: str | None = None
+    time: str | None = None
+    test_fraction: float | None = None
+    seed: int = 0
+    name: str | None = None  # of the C
+    targets: tuple[str, ...] | None = None  # None: the host, and a microcontroller if it can be emulated
+    estimator: dict[str, Any] = field(default_factory=dict)
+    quiet: bool = False
+    command: str | None = None  # what the C says made it
+
+    def __post_init__(self) -> None:
+        """Refuse now what would otherwise be refused after the training."""
+        if not self.bits:
+            raise SettingsError("bits names no width; give one or several of 2..8, as in --bits 2,4,8")
+        for bits in self.bits:
+            check_bits(bits)
+        for target in self.targets or ():
+            if target not in TARGETS:
+                raise unknown("target", target, TARGETS)
+        check_count("seed", self.seed, least=0)
+        for key in ("n_hidden", "max_epochs"):
+            if key in self.estimator:
+                check_count(key, self.estimator[key])
+        if "map" in self.estimator and self.estimator["map"] not in MAPS:
+            raise unknown("map", self.estimator["map"], MAPS)
+        if "activation_bits" in self.estimator:
+            check_activation_bits(self.estimator["activation_bits"])
+        if self.name is not None:
+            c_names.check(self.name)
+
+    @property
+    def c_name(self) -> str:
+        """The prefix of every C symbol: asked for, or made from the name of the data."""
+        if self.name is not None:
+            return self.name
+        made = re.sub(r"\W+|_+", "_", self.data.resolve().stem.lower(), flags=re.ASCII).strip("_")[: c_names.LONGEST]
+        try:
+            return c_names.check(made)
+        except SettingsError:
+            return "model"

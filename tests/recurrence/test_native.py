@@ -244,3 +244,22 @@ def test_no_gradient_tensor_of_every_step_is_made_for_the_last_state(monkeypatch
     assert dh is None
     assert dy is None
     assert dlast is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["native", "reference"])
+@pytest.mark.parametrize("readout", ["last", "all"])
+def test_codes_are_scanned_once_per_training_step(monkeypatch, dtype, readout):
+    from qornn.model import OrthogonalRNN
+
+    model = OrthogonalRNN(4, 6, 2, readout=readout, generator=torch.Generator().manual_seed(0)).to(dtype)
+    x, scans, real = torch.tensor([[0, 3, 1], [2, 0, 3]]), [], torch.aminmax
+    monkeypatch.setattr(torch, "aminmax", lambda t, **options: scans.append(t) or real(t, **options))
+    model(x)[0].sum().backward()
+    assert [t.tolist() for t in scans] == [x.tolist()]
+
+
+def test_the_backward_operator_called_alone_checks_codes():
+    (_, W, U, b, h0, _, activation), V, _ = problem(3, 4, 6, 2, "relu", codes=False, masked=False)
+    x, h, dy = torch.full((3, 4), 2), torch.zeros(4, 3, 6), torch.zeros(4, 3, len(V))
+    with pytest.raises(SettingsError, match=r"codes must lie in 0\.\.1, got 2\.\.2"):
+        native.backward_op(None, dy, None, x, W, U, b, V, h0, None, h, activation, False, True, False, False)

@@ -25,9 +25,10 @@ def checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:
 
 
 def checked_input(x: Tensor, lengths: Tensor | None, n_i: int, dtype: torch.dtype) -> Tensor:
-    """x (B, T, n_i) in the network's type, or codes (B, T) as int64."""
+    """x (B, T, n_i) in the network's type, or codes (B, T) as int64, whose range the recurrence checks."""
     if x.ndim == 2 and not x.is_floating_point():
-        return _checked_codes(x, lengths, n_i)
+        _refuse_empty(x)
+        return (x if lengths is None else x.masked_fill(_padding(x, lengths), 0)).long()
     if x.ndim != 3 or x.shape[2] != n_i:
         raise SettingsError(
             f"x must be (B, T, {n_i}), or integer codes (B, T) below {n_i}; got shape {tuple(x.shape)}, {x.dtype}"
@@ -63,18 +64,6 @@ def refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> 
             f"x holds {value}, first at (sequence, step, channel) = {place}; fill or drop missing values first, and "
             f"keep the others finite in {dtype}"
         )
-
-
-def _checked_codes(x: Tensor, lengths: Tensor | None, n_i: int) -> Tensor:
-    _refuse_empty(x)
-    if lengths is not None:
-        x = x.masked_fill(_padding(x, lengths), 0)
-    if torch.compiler.is_compiling():
-        return x.long()
-    low, high = (int(v) for v in torch.aminmax(x))
-    if low < 0 or high >= n_i:
-        raise SettingsError(f"codes must lie in 0..{n_i - 1}, got {low}..{high}")
-    return x.long()
 
 
 def _refuse_empty(x: Tensor) -> None:

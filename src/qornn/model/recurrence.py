@@ -16,7 +16,7 @@ from qornn.model.keywords import check_widths, refuse_unknown, refuse_weight_bit
 from qornn.model.modrelu import ModReLU
 from qornn.model.weights import initial
 from qornn.quant import Quantizer, Uniform, make_quantizer
-from qornn.recurrence import ACTIVATIONS, linear, recurrence, recurrence_with_readout
+from qornn.recurrence import ACTIVATIONS, check_codes, linear, recurrence, recurrence_with_readout
 
 WIDE = 512  # units from which shifting numbers one step after another beats a product with a matrix of zeros
 
@@ -135,6 +135,7 @@ class OrthogonalRecurrence(nn.Module):
             return self(x, h0, lengths=lengths)[1]
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.W_raw.dtype)
+        check_codes(x, self.n_i)
         with torch.autocast(x.device.type, enabled=False):
             return linear.last_state(x, self._powers_of_W(), self.U_q(), self.b, lengths)
 
@@ -184,6 +185,8 @@ class OrthogonalRecurrence(nn.Module):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.W_raw.dtype)
+        if not written_out:  # else the recurrence does
+            check_codes(x, self.n_i)
         h0 = checked_state(x, h0, self.n_h, self.W_raw)
         b = self.b if self.modrelu is None else self.modrelu.b
         with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one

@@ -4,9 +4,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from qornn.recurrence import native, reference
+from qornn.recurrence.checks import check_codes
 from qornn.recurrence.reference import ACTIVATIONS
 
-__all__ = ["ACTIVATIONS", "in_use", "recurrence", "recurrence_with_readout"]
+__all__ = ["ACTIVATIONS", "check_codes", "in_use", "recurrence", "recurrence_with_readout"]
 
 
 def recurrence(
@@ -20,6 +21,7 @@ def recurrence(
 ) -> tuple[Tensor, Tensor]:
     """All states (B, T, n_h), zero past each sequence's end, and the state (B, n_h) at each sequence's end."""
     if not native.usable(x, W, U, b, h0, lengths):
+        check_codes(x, U.shape[-1])  # the native one does so itself
         return reference.recurrence(x, W, U, b, h0, lengths, activation)
     h, _, last = native.forward_op(x, W, U, b, None, None, h0, lengths, activation, False)
     return h.transpose(0, 1), last
@@ -42,6 +44,7 @@ def recurrence_with_readout(
     The same as reading `recurrence`'s states, without ever making their gradient, a (B, T, n_h) tensor.
     """
     if not native.usable(x, W, U, b, V, b_o, h0, lengths):
+        check_codes(x, U.shape[-1])
         states, last = reference.recurrence(x, W, U, b, h0, lengths, activation)
         return F.linear(states.relu() if readout_relu else states, V, b_o), last
     _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation, readout_relu)

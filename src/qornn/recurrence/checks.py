@@ -18,6 +18,8 @@ def check(
     b_o: Tensor | None,
     h0: Tensor,
     lengths: Tensor | None,
+    *,
+    codes_checked: bool = False,
 ) -> None:
     """Refuse a problem that the kernel would read or write past the end of."""
     check_structure(W)
@@ -29,9 +31,18 @@ def check(
     if x.is_floating_point():
         expect(x=(x, (B, T, n_i)))
     else:
-        _expect_within(x, (B, T), "codes", 0, n_i - 1)
+        _expect_integers(x, (B, T), "codes")
+        if not codes_checked:
+            check_codes(x, n_i)
     if lengths is not None:
-        _expect_within(lengths, (B,), "lengths", 1, T)
+        _expect_integers(lengths, (B,), "lengths")
+        _expect_within(lengths, "lengths", 1, T)
+
+
+def check_codes(x: Tensor, n_i: int) -> None:
+    """Refuse codes (B, T) that U has no column for; other inputs pass. One look at every code: done once per batch."""
+    if not x.is_floating_point() and not torch.compiler.is_compiling():
+        _expect_within(x, "codes", 0, n_i - 1)
 
 
 def expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:
@@ -40,9 +51,12 @@ def expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:
             raise SettingsError(f"{name} must be float32 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
 
 
-def _expect_within(t: Tensor, shape: tuple[int, ...], name: str, low: int, high: int) -> None:
+def _expect_integers(t: Tensor, shape: tuple[int, ...], name: str) -> None:
     if t.shape != shape or t.dtype != torch.int64:
         raise SettingsError(f"{name} must be int64 of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}")
+
+
+def _expect_within(t: Tensor, name: str, low: int, high: int) -> None:
     least, most = (int(v) for v in torch.aminmax(t))
     if least < low or most > high:
         raise SettingsError(f"{name} must lie in {low}..{high}, got {least}..{most}")

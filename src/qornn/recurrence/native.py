@@ -120,12 +120,13 @@ def backward_op(
     readout_relu: bool,
     learn_W: bool,
     every_step: bool,
+    codes_checked: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of W, if it learns, U, b and V, and ∂L/∂z of the first step (B, n_h) and, if asked for, of every one.
 
-    That one is (T, B, n_h). What is not asked for is empty.
+    That one is (T, B, n_h). What is not asked for is empty. `codes_checked`: by the forward pass, on the same x.
     """
-    check(x, W, U, b, V, None, h0, lengths)
+    check(x, W, U, b, V, None, h0, lengths, codes_checked=codes_checked)
     T, B, n_h = x.shape[1], len(x), len(W)
     expect(h=(h, (T, B, n_h)), dh=(dh, (T, B, n_h)), dlast=(dlast, (B, n_h)))
     expect(dy=(dy, (T, B, 0 if V is None else len(V))))
@@ -168,6 +169,7 @@ def _(
     readout_relu: bool,
     learn_W: bool,
     every_step: bool,
+    codes_checked: bool,
 ) -> Any:
     return _empty_gradients(W, U, b, V if dy is not None else None, h, learn_W, every_step)
 
@@ -184,7 +186,7 @@ def _backward(ctx: Any, dh: Tensor | None, dy: Tensor | None, dlast: Tensor | No
         dy = None
     need = ctx.needs_input_grad
     dW, dU, db, dV, dz0, dz = backward_op(
-        dh, dy, dlast, x, W, U, b, V, h0, lengths, h, *ctx.settings, need[1], need[0] and x.is_floating_point()
+        dh, dy, dlast, x, W, U, b, V, h0, lengths, h, *ctx.settings, need[1], need[0] and x.is_floating_point(), True
     )
     return (
         (dz @ U).transpose(0, 1) if need[0] else None,

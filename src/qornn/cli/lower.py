@@ -20,7 +20,9 @@ def run(
         str | None,
         typer.Option(help="per-row, or paper: one factor for all rows; by default per-row, paper for a structured W."),
     ] = None,
-    requant: Annotated[str, typer.Option(help="multiplier; thresholds or table with --scheme paper.")] = "multiplier",
+    requant: Annotated[
+        str, typer.Option(help="multiplier; with --scheme paper also thresholds, or table for Python alone.")
+    ] = "multiplier",
     readout: Annotated[
         str | None,
         typer.Option(

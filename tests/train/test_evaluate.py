@@ -65,9 +65,9 @@ def test_quantizers_are_put_back():
         assert network.recurrence.q_W.scale == "row"
         assert len((network.recurrence.W_q()[0] - torch.eye(12)[0]).unique()) <= 4
     assert torch.equal(network.recurrence.W_q(), trained)
-    rough = model(bits_U=8, quantizer=Uniform(4, scale="row", fit="mse"))
+    rough = model(bits_U=8, quantizer=Uniform(4, scale="row"))
     with quantized(rough, 3):
-        assert (rough.recurrence.q_W.fit, rough.recurrence.q_U.scale) == ("mse", "row")
+        assert (rough.recurrence.q_W.scale, rough.recurrence.q_U.scale) == ("row", "row")
         assert (rough.recurrence.q_W.bits, rough.recurrence.q_U.bits) == (3, 3)
     assert (rough.recurrence.q_W.bits, rough.recurrence.q_U.bits) == (4, 8)
     full = model()

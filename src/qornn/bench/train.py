@@ -84,7 +84,7 @@ def bench_map(
 ) -> dict[str, Any]:
     """Training steps of a structured network against the dense one of the same width, in one run."""
     if map not in STRUCTURED:
-        raise unknown("map", map, STRUCTURED)
+        raise unknown("structured map", map, STRUCTURED)
     found = {}
     for name in _known(shapes):
         width = 4 ** math.ceil(math.log(SHAPES[name].n_h, 4))  # a size that all of them have

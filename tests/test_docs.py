@@ -198,27 +198,27 @@ def test_what_is_not_run_is_still_shown():
         assert any(line.startswith(start) for line in lines), start
 
 
-def example(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_activation_bits_table_is_its_record():
-    made = example("activation_bits")
+    made = tool("activation_bits")
     page = (ROOT / "docs" / "integers.md").read_text(encoding="utf-8")
     assert "| digits, 4 bits |" in page
     assert made.with_table(page, made.recorded()) == page
 
 
 def test_the_measured_tables_are_their_records():
-    made = example("docs_tables")
+    made = tool("docs_tables")
     found = {name for page in made.pages() for _, name, _ in made.BLOCK.findall(page.read_text(encoding="utf-8"))}
     assert found == made.TABLES.keys()
     for page in made.pages():
         text = page.read_text(encoding="utf-8")
-        assert made.with_tables(text) == text, f"{page.name} is old: python examples/docs_tables.py --record"
+        assert made.with_tables(text) == text, f"{page.name} is old: python tools/docs_tables.py --record"
 
 
 def test_every_equation_is_where_the_theory_says():

@@ -29,7 +29,7 @@ from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.train.surroundings import float32, own_torch
 
-SCALE = "row"  # of the quantizer; examples/real/defaults.py compares
+SCALE = "row"  # of the quantizer; tools/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
 
 

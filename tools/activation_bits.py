@@ -1,6 +1,6 @@
 """How many bits the state needs: trained runs in integers at 16, 12, 10, 8 and 6 bits, beside their float figures.
 
-python examples/activation_bits.py runs/digits runs/copy --record
+python tools/activation_bits.py runs/digits runs/copy --record
 
 Test sequences that are drawn, not stored, are drawn by the thousand: most of a small cross-entropy is a few bad ones.
 """

@@ -1,6 +1,6 @@
 """Why the estimators' defaults are what they are: each changed alone, judged on a held-out fifth of the training sets.
 
-python examples/real/defaults.py --data-dir DATA --record
+python tools/defaults.py --data-dir DATA --record
 
 HAR is held out by person, the others by class. The test sets are not looked at.
 """
@@ -20,14 +20,14 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "real"))
 from data import SETS
 
 import qornn
 from qornn import QORNNClassifier
 from qornn._io.files import to_json
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "results" / "defaults.json"
 PAGE = ROOT / "docs" / "defaults.md"
 SEEDS = (0, 1)
@@ -146,7 +146,7 @@ choice, not the proven best, and `GridSearchCV` may find better for your data.
 stored, nonlinear one on movements and motor noise. So `map="bjorck"` stays the default. The cycle comes closest, at a
 fraction of the instructions: try `map="cycle", n_hidden=256` where those count.
 
-`python examples/real/defaults.py --data-dir DATA --record` makes this page.
+`python tools/defaults.py --data-dir DATA --record` makes this page.
 """
 
 

@@ -1,6 +1,6 @@
 """The measured tables of the README and of docs/, made from the records in results/ and in the zoo alone.
 
-python examples/docs_tables.py --record
+python tools/docs_tables.py --record
 """
 
 from __future__ import annotations

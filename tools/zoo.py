@@ -1,6 +1,6 @@
 """A trained run into the zoo: lowered, measured on its test set, and stored with its record.
 
-python examples/zoo.py runs/digits digits-k4
+python tools/zoo.py runs/digits digits-k4
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """The pictures of docs/structured.md: their points are the records."""
 
 import json
-import sys
 from pathlib import Path
 
-import pytest
+import structured
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "examples"))
-
-structured = pytest.importorskip("structured")
 
 
 def test_the_recorded_points_are_those_of_the_records():

@@ -1,6 +1,6 @@
 """Structured against dense networks: accuracy over bytes and over instructions of an emulated Cortex-M4.
 
-python examples/structured.py --record
+python tools/structured.py --record
 
 Accuracy and bytes are those of the records in results/cells, the best variant of each network; hollow is the paper's
 own figure of the dense one, which it trained for longer. A step costs the same whatever the weights, so its

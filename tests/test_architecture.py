@@ -36,6 +36,7 @@ def room(module):
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_rooms_import_only_what_they_may(path):
     here = path.relative_to(SOURCE).parts[0].removesuffix(".py")
@@ -67,6 +68,7 @@ def test_these_do_not_import_torch(what):
     assert not heavy & set(loaded)
 
 
+@pytest.mark.slow
 def test_the_training_room_is_also_the_function():
     """`qornn.train(...)` is public, and importing the room by its own name must not hide it."""
     got = run_python("import qornn.train.loop, qornn; print(callable(qornn.train), qornn.train.Trainer.__name__)")

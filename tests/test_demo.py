@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 DEMO = Path(__file__).parent.parent / "examples" / "demo.py"
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_something_to_look_at(tmp_path):
     words = [sys.executable, DEMO, "--out", tmp_path / "demo", "--settings", "train.epochs=1"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)

@@ -168,6 +168,7 @@ def checkout(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_every_block_runs(page, checkout):
     blocks = blocks_of(page)
@@ -252,6 +253,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_builds_strictly(site):
     for page in PAGES:
         assert (site / f"{page.stem}.html").is_file()

@@ -46,6 +46,7 @@ def final_bytes(folder):
     return (folder / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("map_", [*DENSE, *STRUCTURED])
 def test_noise_is_a_function_of_the_seed_and_resuming_repeats_it(map_, tmp_path):
     before = global_states()

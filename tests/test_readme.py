@@ -20,6 +20,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CODE, ids=range(len(CODE)))
 def test_python_blocks_run(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -35,6 +36,7 @@ def recordings(tmp_path):
     np.savez(tmp_path / "recordings.npz", x=x, y=kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recordings")
 def test_commands_run_in_order(qornn_command, tmp_path):
     assert len(COMMANDS) >= 5

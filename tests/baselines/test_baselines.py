@@ -115,6 +115,7 @@ def test_diagnostics_tell_the_largest_state():
     assert diagnostics(model, Batch(x, torch.zeros(4)))["max_h"] == float(model(x)[1].detach().abs().max())
 
 
+@pytest.mark.slow
 def test_the_same_path_from_the_shell(qornn_command, tiny, tmp_path):
     words = [word for s in tiny for word in ("--set", s)]
     for kind, bits in (("lstm", "fp"), ("fastgrnn", "8")):

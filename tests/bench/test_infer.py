@@ -63,6 +63,7 @@ def test_quantized_peers_are_smaller_and_quantized():
         assert np.asarray(peer.call()).shape == (2, 3)
 
 
+@pytest.mark.slow
 def test_the_report_has_the_figures_that_are_promised(emulator):
     pytest.importorskip("onnxruntime")
     said = []

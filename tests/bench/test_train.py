@@ -26,6 +26,7 @@ def test_the_peers_compute_what_we_compute(name, peer, activation):
     assert not torch.equal(before, ours.recurrence.W_raw)
 
 
+@pytest.mark.slow
 def test_the_report_has_the_figures_that_are_promised(monkeypatch):
     monkeypatch.setattr(train, "SHAPES", TINY)
     monkeypatch.setattr(train, "_peak_memory", lambda *_: 1000)
@@ -38,6 +39,7 @@ def test_the_report_has_the_figures_that_are_promised(monkeypatch):
         assert all(found[key] is not None for key in wanted)
 
 
+@pytest.mark.slow
 def test_no_ratio_when_results_disagree(monkeypatch):
     monkeypatch.setattr(train, "SHAPES", TINY)
     monkeypatch.setattr(train, "_peak_memory", lambda *_: 1000)
@@ -58,6 +60,7 @@ print(json.dumps([train._memory_of_a_step("mnist", which, "modrelu") for which i
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not train.CLEAR_REFS.exists(), reason="needs /proc/self/clear_refs")
 def test_peak_memory_is_that_of_the_steps_alone(qornn_command):
     """In a process of its own, as the benchmark does: one that freed much before needs nothing new."""

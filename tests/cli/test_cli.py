@@ -117,6 +117,7 @@ def test_missing_data_says_which_file_from_where_and_the_flag(qornn_command, tmp
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_train_eval_and_post_training_quantization(tiny, qornn_command, tmp_path):
     words = [w for s in [*tiny, "train.lr=1e-3"] for w in ("--set", s)]
     done = qornn_command("train", "copy", "--bits", "fp", "--steps", 5, *words, "--out", tmp_path / "run", "--json")
@@ -134,6 +135,7 @@ def test_train_eval_and_post_training_quantization(tiny, qornn_command, tmp_path
     assert sized["n_h"] == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["model.scale=row"], ["model.bits_U=8"], ["model.quantizer=identity-offset"]])
 def test_eval_measures_the_network_that_was_trained(options, tiny, tmp_path):
     from qornn.recipe import resolve
@@ -153,6 +155,7 @@ def test_dry_run_prints_an_estimate(tiny, qornn_command):
     assert figures["seconds_per_step"] > 0
 
 
+@pytest.mark.slow
 def test_reproduce_writes_pictures_and_numbers(monkeypatch, tmp_path):
     import qornn.reproduce.instability as module
 

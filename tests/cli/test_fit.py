@@ -33,6 +33,7 @@ def call(*words):
     return result
 
 
+@pytest.mark.slow
 def test_json_is_one_object_and_the_rest_is_on_standard_error(waves, tmp_path, qornn_command):
     done = qornn_command("fit", waves, "-o", tmp_path / "out", "--bits", "3,4", *SMALL, "--json")
     figures = json.loads(done.stdout)
@@ -48,6 +49,7 @@ def test_json_is_one_object_and_the_rest_is_on_standard_error(waves, tmp_path, q
     assert "fit" in header.split("*/")[0]  # the command that made it
 
 
+@pytest.mark.slow
 def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     result = call(waves, "-o", tmp_path / "out", "--bits", "2,4", *SMALL, "--quiet")
     assert result.exit_code == 0, result.output
@@ -57,6 +59,7 @@ def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     assert not result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("map_", ["hadamard", "cycle"])
 def test_a_w_that_is_not_stored_ends_with_verified_c_too(map_, waves, tmp_path):
     small = ["--n-hidden", 16, "--epochs", 3, "--target", "host", "--quiet"]
@@ -135,6 +138,7 @@ def real(name):
     return path
 
 
+@pytest.mark.slow
 def test_real_heartbeats_end_with_verified_c(tmp_path, qornn_command):
     source = real("ucr/ECG5000.npz")
     done = qornn_command("fit", source, "-o", tmp_path / "ecg", "--epochs", 12, *SMALL[4:], "--json")

@@ -21,6 +21,7 @@ def made(qornn_command, tmp_path_factory):
     return folder, json.loads(figures.stdout)
 
 
+@pytest.mark.slow
 def test_lower_reports_calibration_and_exactness(made):
     folder, figures = made
     assert figures["sequences"] >= 1197 + 300  # training and validation, in whole batches
@@ -32,6 +33,7 @@ def test_lower_reports_calibration_and_exactness(made):
     assert figures["file_bytes"] == (folder / "d.qornn").stat().st_size
 
 
+@pytest.mark.slow
 def test_eval_of_a_run_gives_three_figures_side_by_side(made, qornn_command):
     folder, lowered = made
     plain = json.loads(qornn_command("eval", folder / "run", "--json").stdout)
@@ -42,6 +44,7 @@ def test_eval_of_a_run_gives_three_figures_side_by_side(made, qornn_command):
     assert asked["float"] is not None
 
 
+@pytest.mark.slow
 def test_eval_of_a_program_repeats_what_it_recorded(made, qornn_command):
     folder, lowered = made
     figures = json.loads(qornn_command("eval", folder / "d.qornn", "--json").stdout)
@@ -80,6 +83,7 @@ def test_the_paper_s_scheme_gives_a_power_of_two(made, qornn_command):
     assert product == pytest.approx(2.0 ** round(math.log2(product)), rel=1e-15)  # alpha_h is rounded to a float
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -105,6 +109,7 @@ def test_bad_input_gets_one_paragraph_and_leaves_no_file(made, words, message, q
     assert not (folder / "x.qornn").exists()
 
 
+@pytest.mark.slow
 def test_post_training_quantization_reaches_integers(tmp_path, qornn_command):
     qornn_command("train", "digits", "--bits", "fp", "--set", "train.epochs=1", "--out", tmp_path / "run")
     done = qornn_command("eval", tmp_path / "run", "--activation-bits", 12, check=False)

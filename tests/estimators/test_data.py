@@ -8,6 +8,7 @@ from estimator_waves import labels, small, waves
 from qornn import QORNNRegressor
 
 
+@pytest.mark.slow
 def test_sequences_of_different_lengths():
     X, f = waves(120, lengths=True, channels=2)
     clf = small(n_hidden=32, max_epochs=80).fit(X, labels(f))
@@ -42,6 +43,7 @@ def test_a_channel_far_from_zero_is_reported():
         clf.to_program()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 1e-9, -101325.0])
 @pytest.mark.filterwarnings("error::UserWarning")  # nothing varies there: nothing is coarse
 def test_a_constant_channel_changes_no_answer(value):
@@ -55,6 +57,7 @@ def test_a_constant_channel_changes_no_answer(value):
     assert np.abs(part.alpha * part.integers(raw[0])[:, 1] / 2 ** (part.bits - 1)).max() < 1e-3  # as in training: 0
 
 
+@pytest.mark.slow
 def test_values_come_in_their_own_units():
     X, f = waves(150)
     y = 1000 + 50 * f

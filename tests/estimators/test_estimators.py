@@ -40,6 +40,7 @@ def classifier(digits):
     return QORNNClassifier(max_epochs=30, lr=1e-2, random_state=0).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks warn on purpose
 @pytest.mark.parametrize("kind", [QORNNClassifier, QORNNRegressor])
 def test_scikit_learn_accepts_its_form(kind):
@@ -66,6 +67,7 @@ def test_scikit_learn_accepts_it(estimator):
     assert not tags.non_deterministic
 
 
+@pytest.mark.slow
 def test_digits_are_read_pixel_by_pixel(digits, classifier):
     _, X, _, y = digits
     assert classifier.score(X, y) > 0.85
@@ -79,6 +81,7 @@ def test_integers_agree_with_floats(digits, classifier):
     assert np.allclose(q.sum(1), 1)  # float64
 
 
+@pytest.mark.slow
 def test_the_program_reads_raw_integers(digits, classifier):
     X = digits[1]
     program = classifier.to_program()

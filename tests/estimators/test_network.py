@@ -73,6 +73,7 @@ def sensor(kind, **how):
     return (X if how.get("lengths") else np.stack(X)), f
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     ("kind", "how", "window", "regress"),
@@ -106,6 +107,7 @@ def test_the_C_reads_what_the_sensor_gives(tmp_path, kind, how, window, regress)
         assert np.concatenate([part.reshape(-1) for part in made]).tolist() == raw
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", ["host", "cortex-m0", "cortex-m4", "rv32"])

@@ -62,6 +62,7 @@ def everything(settings):
     return clf.predict_proba(X), clf.predict_proba(X, integer=True), [stream.step(x) for x in X[0]], clf.to_raw(X)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("settings", [{}, {"map": "projunn", "activation": "modrelu"}, {"map": "hadamard"}], ids=str)
 @pytest.mark.parametrize("around", AROUND)
@@ -155,6 +156,7 @@ print(os.waitpid(child, 0)[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork on this system")
 def test_no_process_group_is_joined_and_a_forked_child_can_fit():
     """Of torchrun's variables, which a job's environment may have set for something else."""

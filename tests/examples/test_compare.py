@@ -22,12 +22,14 @@ def record(waves):
     return {"har": compare.compare("har", waves, TINY, {"lr": 1e-2}, [0, 1])}
 
 
+@pytest.mark.slow
 def test_every_method_learns_what_is_easy(record):
     found = {name: m["accuracy"] for name, m in record["har"]["methods"].items()}
     assert list(found) == ["qornn", "lstm", "logistic", "nearest"]
     assert min(found.values()) > 80  # a coin has 50
 
 
+@pytest.mark.slow
 def test_seeds_are_listed_and_their_median_is_the_figure(record):
     for name in ("qornn", "lstm"):
         m = record["har"]["methods"][name]

@@ -35,6 +35,7 @@ def built(clf, tmp_path_factory):
 
 
 # 32: as in training; 30: no whole number of windows; 0: one sequence for ever.
+@pytest.mark.slow
 @pytest.mark.parametrize("reset", [32, 30, 0])
 def test_every_answer_in_c_is_that_of_python(clf, recordings, tmp_path, monkeypatch, reset):
     monkeypatch.setattr(stream_har, "on_device", lambda out: {})
@@ -54,6 +55,7 @@ def test_both_classes_are_among_the_answers(clf, recordings, built):
     assert set(answers) == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_counted(clf, recordings, tmp_path, monkeypatch):
     true = stream_har.run
 
@@ -74,6 +76,7 @@ def test_sizes_do_not_depend_on_the_length_of_the_signal(recordings, built):
     assert short == long
 
 
+@pytest.mark.slow
 def test_the_model_takes_nothing_from_outside_and_malloc_would_be_seen(clf, tmp_path):
     if shutil.which("nm") is None:
         pytest.skip("there is no nm")
@@ -90,6 +93,7 @@ def test_a_sample_that_is_none_stops_the_stream(built):
             stream_har.run(built[1], x, 0)
 
 
+@pytest.mark.slow
 def test_a_program_from_a_file_streams_too(clf, recordings, tmp_path, monkeypatch):
     monkeypatch.setattr(stream_har, "on_device", lambda out: {})
     clf.to_program().save(tmp_path / "net.qornn")
@@ -103,6 +107,7 @@ def test_a_program_of_other_inputs_is_refused(recordings, tmp_path):
         stream_har.stream(qornn.load("zoo:digits-k4"), recordings, tmp_path / "out", reset=32)
 
 
+@pytest.mark.slow
 def test_the_steps_are_exact_on_an_emulated_device(built):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
@@ -116,6 +121,7 @@ def test_only_test_users_are_streamed(recordings):
         stream_har.of_user(recordings, 1)
 
 
+@pytest.mark.slow
 def test_a_whole_recording_of_a_person(real_data, tmp_path):
     """Little training: what counts here is that C and Python agree on true signals."""
     root = real_data("har/hapt.npz")

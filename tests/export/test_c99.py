@@ -88,6 +88,7 @@ def test_the_memory_table_counts_U_as_it_lies(tmp_path, parts, U, x):
     assert (room and room[1].replace("net_N_I", str(parts["n_i"]))) == (x and str(x))
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_no_compiler_has_anything_to_say(tmp_path):
     for i, parts in enumerate(
@@ -185,6 +186,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.skipif(not has_sanitizer(), reason="gcc has no AddressSanitizer")
 @pytest.mark.parametrize(
@@ -215,6 +217,7 @@ def test_sanitizers_find_nothing_whatever_the_input(tmp_path, parts):
     assert said[1] == "1"
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     program = make(normalised=True)
@@ -244,6 +247,7 @@ def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     assert without == "exact steps=160\n"
 
 
+@pytest.mark.slow
 @needs_gcc
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(program=programs(tables=False))

@@ -130,6 +130,7 @@ def test_an_export_with_another_readme_or_a_foreign_program_is_no_longer_ours(fo
     assert (folder / "README.md").read_text() == ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True])
 def test_an_export_killed_at_any_rename_is_made_whole_by_the_next(there, tmp_path):
     whole = export.c(make(), tmp_path / "whole", name="net", command="x")
@@ -192,6 +193,7 @@ def test_exporting_again_writes_to_nothing_outside_the_folder(folder, tmp_path, 
     assert (folder / name).read_bytes() == ours
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
     (folder / "qornn_mine.c").write_text("int main(void) { return 3; }")
@@ -254,6 +256,7 @@ def test_templates_use_only_known_words(folder):
     assert c_folder.MARKER in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_command_line(qornn_command, tmp_path):
     program, out = tmp_path / "p.qornn", tmp_path / "out"

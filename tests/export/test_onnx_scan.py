@@ -95,6 +95,7 @@ def test_states_are_those_of_the_law(form, activation, codes, tmp_path):
     assert (states < 0).any() == (activation != "relu")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs(tables=False), seed=st.integers(0, 2**32 - 1))
 def test_any_program(program, seed, tmp_path):

@@ -105,6 +105,7 @@ def test_v_has_as_many_bits_as_fit(bits, tmp_path):
     assert kind == (ox.TensorProto.INT4 if bits <= 4 else ox.TensorProto.INT8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lines", "kind"), [(16, "INT4"), (64, "INT8")])
 def test_delay_lines_written_out_take_the_bits_they_need(lines, kind, tmp_path):
     """Entries reach √lines."""

@@ -53,6 +53,7 @@ def made(source, tmp_path_factory):
     return out, fit(asked(source, out, bits=(4, 2)))
 
 
+@pytest.mark.slow
 def test_the_figures_are_the_contract_s(made):
     out, figures = made
     assert figures.keys() >= KEYS
@@ -75,6 +76,7 @@ def test_the_value_is_that_of_the_written_program_on_the_test_data(made, source)
     assert figures["value"] <= 100 * 77 / 80  # unseen labels are wrong
 
 
+@pytest.mark.slow
 def test_the_c_is_exact_and_named_after_the_data(made):
     out, figures = made
     assert figures["verified"] is True
@@ -251,6 +253,7 @@ def trained(monkeypatch):
     return calls, raises
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_finished_widths_and_the_same_command_goes_on(source, tmp_path, trained):
     calls, raises = trained
     raises[3] = KeyboardInterrupt()
@@ -264,6 +267,7 @@ def test_an_interruption_keeps_finished_widths_and_the_same_command_goes_on(sour
     assert calls == [2, 3, 3]
 
 
+@pytest.mark.slow
 def test_a_width_that_diverges_is_told_and_left_out(source, tmp_path, trained):
     _, raises = trained
     raises[2] = DivergenceError("training diverged at step 7")
@@ -280,6 +284,7 @@ def test_when_every_width_fails_nothing_is_left(source, tmp_path, trained):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_one_width_trains_on_all_training_data_and_not_what_a_comparison_left(made, source, tmp_path, trained):
     shutil.copytree(made[0], tmp_path / "out")
     figures = fit(asked(source, tmp_path / "out", bits=(4,)))
@@ -304,6 +309,7 @@ def test_a_window_that_the_shortest_test_sequence_fills(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_values_are_learned_in_their_own_units(tmp_path):
     x, f = waves(160, 0, channels=2)
     x[:, :, 1] = 3  # constant

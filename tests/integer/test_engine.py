@@ -105,6 +105,7 @@ def layout_kernels(program):
     return [{"layout": kind, "kernel": k} for kind in ("bytes", "packed") for k in engine.available(program, kind)]
 
 
+@pytest.mark.slow
 @native
 @pytest.mark.parametrize("n_h", SIZES)
 @pytest.mark.parametrize("bits", range(2, 9))
@@ -136,6 +137,7 @@ def test_every_state_width(activation_bits):
     assert np.abs(states).max() == 2 ** (activation_bits - 1) - 1
 
 
+@pytest.mark.slow
 @native
 @pytest.mark.parametrize("bits_U", range(2, 9))
 @pytest.mark.parametrize("kind", [{"codes": True}, {"plain": False}, {"plain": True}, {"bits_x": 16}])
@@ -144,6 +146,7 @@ def test_every_input(n_i, kind, bits_U):
     assert_equal(build(bits_U, n_i=n_i, n_h=19, bits_U=bits_U, **kind))
 
 
+@pytest.mark.slow
 @native
 @pytest.mark.parametrize("in_rows", [False, True])
 @pytest.mark.parametrize("n_h", [1, 3, 13, 66])
@@ -179,6 +182,7 @@ def test_readouts_and_lengths(readout, relu, steps):
     assert_equal(program, lengths=[1, 9, 4])
 
 
+@pytest.mark.slow
 @native
 @settings(max_examples=60, deadline=None)
 @given(

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(engine.library() is None, reason="installed with
 ACTIVATIONS = [("identity", True), ("identity", False), ("relu", False), ("modrelu", True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda pair: pair[0] + ("+bias" if pair[1] else ""))
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)

@@ -55,6 +55,7 @@ def test_every_truncation_is_an_error(saved):
             load(path)
 
 
+@pytest.mark.slow
 def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(saved):
     pairs, folder = saved
     rng, path, accepted = np.random.default_rng(1), folder / "hostile.qornn", 0

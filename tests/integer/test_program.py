@@ -215,6 +215,7 @@ def arrays_of(part):
             yield field.name, value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", COPIES)
 @settings(deadline=None, max_examples=10)
 @given(program=st.one_of(programs(), structured_programs()))

@@ -70,6 +70,7 @@ def test_thresholds_and_table_never_differ(c, k_a):
         assert differing(requant, c, top)[0] == 0
 
 
+@pytest.mark.slow
 @given(factors)
 def test_the_multiplier_has_as_many_bits_as_fit(c):
     got = make_multiplier(c, **SHIFTS)

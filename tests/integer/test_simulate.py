@@ -47,6 +47,7 @@ def float_reference(net, raw):
     return np.stack(states, 1)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(nets(), st.integers(0, 99))
 def test_scheme_paper_equals_the_float64_reference_bit_for_bit(net, seed):
@@ -54,6 +55,7 @@ def test_scheme_paper_equals_the_float64_reference_bit_for_bit(net, seed):
     assert simulate(paper(net), raw)[0].tolist() == float_reference(net, raw).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", [-5, -2, -1, 0, 1, 4])
 @pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
 def test_the_float64_reference_is_met_at_every_e_and_every_number_of_bits(activation, e):
@@ -74,6 +76,7 @@ def test_the_float64_reference_is_met_at_every_e_and_every_number_of_bits(activa
         assert nonzero
 
 
+@pytest.mark.slow
 @slow
 @given(nets(activation="relu", largest=3), st.integers(0, 99))
 def test_scheme_paper_is_the_rescaled_network_in_exact_arithmetic(net, seed):
@@ -155,6 +158,7 @@ def test_rescaling_the_input_and_the_readout_changes_no_output(seed, factor, act
     assert torch.equal(rescaled, y)
 
 
+@pytest.mark.slow
 @slow
 @given(nets(), st.integers(-6, 6), st.integers(0, 99))
 def test_rescaling_by_a_power_of_two_changes_no_integer_and_no_output(net, power, seed):

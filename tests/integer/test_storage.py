@@ -27,6 +27,7 @@ from qornn.train.checkpoint import save as save_checkpoint
 in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @settings(in_one_folder, max_examples=150)
 @given(programs(), st.integers(0, 99))
 def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):

@@ -14,6 +14,7 @@ from qornn.integer.storage import load, save
 from qornn.integer.structured import Cycle, Delay, Hadamard
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(structured_programs(), st.integers(0, 99))
 def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):

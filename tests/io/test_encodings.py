@@ -50,6 +50,7 @@ def test_the_search_finds_what_it_should():
     assert [line for line in OTHER if list(unnamed(ast.parse(line)))] == []
 
 
+@pytest.mark.slow
 def test_text_has_an_encoding():
     trees = {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
     assert [f"{path}:{line}" for path, tree in trees.items() for line in unnamed(tree)] == []
@@ -73,6 +74,7 @@ for words in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no locale C")
 def test_commands_work_in_a_locale_without_utf8(tmp_path):
     locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

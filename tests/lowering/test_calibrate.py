@@ -1,5 +1,6 @@
 """Calibration: how the sizes of states are counted."""
 
+import pytest
 import torch
 
 from qornn import OrthogonalRNN, calibrate
@@ -8,6 +9,7 @@ from qornn.lowering.calibrate import BINS
 SMALL, LARGE = 2**24 + 2**20, 2**20  # states of two sizes; the first are more than float32 counts one by one
 
 
+@pytest.mark.slow
 def test_states_are_counted_exactly_with_any_number_of_threads():
     model = OrthogonalRNN(n_i=1, n_h=8, n_o=2, activation="relu", generator=torch.Generator().manual_seed(0))
     with torch.no_grad():

@@ -38,6 +38,7 @@ def digits(tmp_path_factory):
     return qornn.train("digits", bits=4, out=folder, settings=["train.epochs=8", "model.n_h=48"], quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["paper", "per-row"])
 @pytest.mark.parametrize("activation", ["relu", "modrelu", "identity"])
 @pytest.mark.parametrize("readout", ["last", "all"])
@@ -142,6 +143,7 @@ def test_percentiles_are_those_of_the_states():
         assert least <= seen.percentile(percent) <= least + seen.top / 4096  # a bin
 
 
+@pytest.mark.slow
 def test_padding_is_no_state(digits):
     """A quarter of the states of ragged sequences must not be counted as zeros."""
     task = make_task("copy", T0=3)

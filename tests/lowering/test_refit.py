@@ -28,6 +28,7 @@ def coarse(run):
     return lower(run, activation_bits=5, quiet=True)
 
 
+@pytest.mark.slow
 def test_the_readout_learns_to_read_coarse_states(run, coarse):
     task = run.task()
     again = refit(coarse, task, 100, start=1000, quiet=True)
@@ -41,6 +42,7 @@ def test_the_readout_learns_to_read_coarse_states(run, coarse):
     assert not np.array_equal(again.readout.b_o, coarse.readout.b_o)
 
 
+@pytest.mark.slow
 def test_what_it_trains_on_is_what_the_program_puts_out(run, coarse, monkeypatch):
     """The loss of the first batch is that of the program as it was: the states are read as V reads them."""
     task = run.task()

@@ -42,6 +42,7 @@ def outputs(program, x):
     return program.readout.values(simulate(program, program.input.from_floats(x.numpy()))[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("scheme", [None, "per-row"])
 @pytest.mark.parametrize("readout", ["last", "all"])

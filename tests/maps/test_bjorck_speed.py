@@ -59,6 +59,7 @@ def noisy(n, noise, seed=0):
     return haar(n, generator=generator) + noise / math.sqrt(n) * torch.randn(n, n, generator=generator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 0.02, 0.05, 0.1, 0.2, 0.3])
 def test_near_orthogonal_and_noisy_starts_give_the_same_for_a_quarter_of_the_products(n, noise):
@@ -86,6 +87,7 @@ def test_wide_spectra_give_the_same(n, ends):
     assert sum(same_as_exact(with_singular_values(torch.linspace(*ends, n)))) < sum(PLAIN) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES[1:])
 @pytest.mark.parametrize("one", [5.0, 0.05, 0.02, 0.01, 1e-4, 1e-8])
 def test_one_singular_value_apart_gives_the_same(n, one):
@@ -105,6 +107,7 @@ def test_a_gaussian_start_falls_back_on_the_iterations(n):
     assert backward == PLAIN[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [4, 8, 12])
 def test_spectra_that_crowd_at_zero_give_the_same(power):
     """Where Lanczos' method sees the low end of the spectrum worst."""
@@ -159,6 +162,7 @@ def test_float64_has_its_own_round_off(n):
     assert sum(products) < sum(PLAIN) / 3
 
 
+@pytest.mark.slow
 def test_a_training_step_takes_at_most_an_eighth_of_the_products():
     """W_raw from Haar, moved by Adam at the speed that lr = 1e-3 has at n_h = 1024: 11 products against 90."""
     n, generator = 128, torch.Generator().manual_seed(0)

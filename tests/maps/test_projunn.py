@@ -31,6 +31,7 @@ def test_a_whole_step_is_within_1e_6_of_the_polar_factor_in_float32():
     assert (moved - expected).abs().max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 4])
 def test_still_orthogonal_after_2000_steps(rank):
     map_, W, g = ProjUNN(rank), haar(48, generator=generator()), generator(1)

@@ -118,6 +118,7 @@ def test_the_specification_equals_the_matrix_written_out(n_h, activation, codes,
     assert_close(ours, results(plain_loop, given, relu), EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_gradients_equal_finite_differences(activation, relu):
@@ -130,6 +131,7 @@ def test_gradients_equal_finite_differences(activation, relu):
     assert torch.autograd.gradcheck(outputs, tuple(given[name] for name in names))
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.parametrize("n_h", [2, 4, 8, 16, 32, 64, 128])
 def test_native_outputs_and_every_gradient_equal_the_specification(isa, threads, n_h):
@@ -138,6 +140,7 @@ def test_native_outputs_and_every_gradient_equal_the_specification(isa, threads,
         assert_close(results(recurrence_with_readout, given, relu), results(specification, given, relu), TOLERANCE)
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.parametrize("n_h", [256, 512, 1024, 2048])
 def test_native_equals_the_matrix_written_out_in_float64(isa, threads, n_h):
@@ -211,6 +214,7 @@ def test_what_stands_past_an_end_is_never_read(isa):
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.parametrize("learned", [False, True])
 def test_opcheck(learned):
@@ -219,6 +223,7 @@ def test_opcheck(learned):
     torch.library.opcheck(native.forward_op, (*given.values(), True))
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.filterwarnings("ignore")  # dynamo's own
 def test_under_torch_compile():

@@ -33,6 +33,7 @@ def one_by_one(x, W, U, b, h0, lengths):
     return torch.stack(states, 1), last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [True, False])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("padded", [True, False])

@@ -65,6 +65,7 @@ def assert_equal_to_the_reference(arguments, V, b_o, readout):
 SHAPES = [(1, 1, 1, 1), (3, 5, 7, 2), (9, 4, 33, 6), (17, 6, 16, 4), (5, 40, 48, 11), (130, 9, 19, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_outputs_and_every_gradient_equal_the_reference(isa, shape):
     for activation, codes, masked, readout in itertools.product(
@@ -183,6 +184,7 @@ def test_everything_but_float32_on_the_cpu_goes_to_the_reference():
     assert in_use().startswith("native")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [False, True])
 def test_opcheck(codes):
     (x, W, U, b, h0, lengths, activation), V, b_o = problem(3, 4, 6, 2, "modrelu", codes, masked=True)
@@ -217,6 +219,7 @@ def test_wrong_shapes_and_values_are_refused_before_native_code(name, value, mes
         native.forward_op(*given.values(), activation, False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # dynamo's own
 def test_under_torch_compile():
     from qornn.model import OrthogonalRNN

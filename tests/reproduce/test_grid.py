@@ -87,6 +87,7 @@ def test_what_changes_no_result_needs_no_name(tmp_path):
     assert (job.id, job.recipe.train.seed, job.folder.name) == ("copy-bjorck-k8-s3", 3, "copy-bjorck-k8-s3")
 
 
+@pytest.mark.slow
 def test_a_fraction_compresses_the_schedule_and_the_record_says_so(make):
     (outcome,) = engine.run(make())
     record = outcome.record
@@ -101,12 +102,14 @@ def test_a_fraction_compresses_the_schedule_and_the_record_says_so(make):
     assert str(outcome.job.folder.parent) not in json.dumps(record)
 
 
+@pytest.mark.slow
 def test_a_readout_trained_as_integers_is_not_refitted(make):
     (outcome,) = engine.run(make(settings=["model.bits_V=8"]))
     assert outcome.record["integer"]["value"] > 0
     assert "refit" not in outcome.record["integer"]
 
 
+@pytest.mark.slow
 def test_a_finished_cell_is_never_run_again(make):
     (job,) = make()
     list(engine.run([job]))
@@ -117,6 +120,7 @@ def test_a_finished_cell_is_never_run_again(make):
     assert [file.stat().st_mtime_ns for file in files] == before
 
 
+@pytest.mark.slow
 def test_a_run_made_by_hand_is_adopted(make):
     (job,) = make()
     runs.start(job.recipe.override(["train.eval_every=3"]), job.folder, quiet=True)
@@ -127,6 +131,7 @@ def test_a_run_made_by_hand_is_adopted(make):
     assert (job.folder / "model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_another_run_in_the_folder_is_not(make):
     (job,) = make()
     runs.start(job.recipe.override(["train.lr=0.02"]), job.folder, quiet=True)
@@ -135,6 +140,7 @@ def test_another_run_in_the_folder_is_not(make):
     assert "train.lr is 0.02 there and 0.01 here" in outcome.error
 
 
+@pytest.mark.slow
 def test_a_budget_stops_a_cell_which_then_goes_on(make):
     long = ["task.train_size=65536", "train.log_every=50", "train.eval_every=5000"]  # 80 000 steps: minutes
     (job,) = make(settings=long, fraction=None, budget=0.5)
@@ -149,6 +155,7 @@ def test_a_budget_stops_a_cell_which_then_goes_on(make):
     assert more["steps"] > record["steps"]
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_while_a_trained_cell_is_evaluated_leaves_it_done(make, monkeypatch):
     original, rung = Copy.batch, []
 
@@ -165,6 +172,7 @@ def test_a_budget_that_ends_while_a_trained_cell_is_evaluated_leaves_it_done(mak
     assert (record["status"], record["schedule"]) == ("done", "compressed")
 
 
+@pytest.mark.slow
 def test_divergence_is_a_result_and_stops_no_other_cell(make):
     first, second = make("copy-bjorck-k8,copy-bjorck-fp", settings=["train.lr=1e8"])
     second = replace(second, recipe=second.recipe.override(["train.lr=0.01"]))
@@ -176,6 +184,7 @@ def test_divergence_is_a_result_and_stops_no_other_cell(make):
     assert outcomes[1].record["status"] == "done"
 
 
+@pytest.mark.slow
 def test_quantizing_afterwards_shares_one_run(make):
     (base,) = grid.select("performance", "copy-bjorck-fp")
     post = []
@@ -226,6 +235,7 @@ def first_lines(folder):
     return (folder / "metrics.jsonl").read_text().splitlines()[:20]
 
 
+@pytest.mark.slow
 def test_a_killed_grid_goes_on_to_the_same_figures(tiny, make, tmp_path):
     both = "copy-bjorck-k8,copy-bjorck-fp"
     often = ["train.checkpoint_every=5"]

@@ -31,11 +31,13 @@ def numbers(folder):
     return instability(folder, **SMALL)
 
 
+@pytest.mark.slow
 def test_the_json_holds_what_is_returned_and_nothing_is_left_behind(numbers, folder):
     assert json.loads((folder / "instability.json").read_text()) == numbers
     assert {path.name for path in folder.iterdir()} == {"instability.json", *PICTURES}
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_bytes_and_another_does_not(numbers, folder, tmp_path):
     instability(tmp_path / "same", **SMALL)
     other = instability(tmp_path / "other", **SMALL, seed=1)
@@ -43,6 +45,7 @@ def test_the_same_seed_writes_the_same_bytes_and_another_does_not(numbers, folde
     assert all(other[part] != numbers[part] for part in ("powers", "singular_values", "gradients"))
 
 
+@pytest.mark.slow
 def test_the_global_random_state_and_the_threads_are_left_alone(tmp_path):
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(3)
@@ -128,6 +131,7 @@ def test_pictures_are_drawn(numbers, folder, name):
     assert len(set(pixels)) > 50  # more than a blank page
 
 
+@pytest.mark.slow
 def test_ks_and_powers_may_be_chosen(tmp_path):
     numbers = instability(tmp_path, **SMALL, ks=[8], powers=[3])
     assert {k: list(row) for k, row in numbers["powers"].items()} == {"8": ["3"]}
@@ -159,6 +163,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         instability(tmp_path / "file" / "below", **SMALL)
 
 
+@pytest.mark.slow
 def test_progress_goes_to_stderr_alone(tmp_path, capsys):
     instability(tmp_path, **(SMALL | {"progress": True}))
     shown = capsys.readouterr()
@@ -166,6 +171,7 @@ def test_progress_goes_to_stderr_alone(tmp_path, capsys):
     assert "instability" in shown.err
 
 
+@pytest.mark.slow
 def test_importing_the_room_loads_neither_torch_nor_matplotlib():
     code = "import sys, qornn.reproduce; sys.exit(bool({'torch', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -173,6 +179,7 @@ def test_importing_the_room_loads_neither_torch_nor_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_drawing_leaves_matplotlib_as_it_was(tmp_path):
     figures, settings = pyplot.get_fignums(), dict(matplotlib.rcParams)
     instability(tmp_path, **SMALL)

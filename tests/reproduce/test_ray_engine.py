@@ -30,6 +30,7 @@ def writer(folder):
         return None
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_only_time(tiny, tmp_path):
     pytest.importorskip("ray")
     settings = [*tiny, "train.checkpoint_every=5"]

@@ -158,6 +158,7 @@ def rows_of(html, first):
     return [row for table in Page(html).tables for row in table if row[0].startswith(first)]
 
 
+@pytest.mark.slow
 def test_the_page_holds_every_table_of_the_paper(made):
     assert Page(made[2]).sections == ["bytes", *TABLES, "curves"]
     assert set(TABLES) == {*grid.TRAINED, *grid.UNTRAINED}
@@ -247,6 +248,7 @@ def test_markdown_and_html_hold_the_same_tables(made):
     assert [(made[0] / name).read_bytes() for name in pictures] == [base64.b64decode(data) for data in inline]
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(made, tmp_path):
     save(tmp_path / "elsewhere", *reversed(some_records()))
     report(tmp_path / "elsewhere", tmp_path / "report.html")
@@ -353,6 +355,7 @@ def test_curves_leave_out_what_no_axis_holds():
     assert _curve(record("copy-bjorck-k8", curve=[]), "copy") is None
 
 
+@pytest.mark.slow
 def test_the_command_prints_json_or_the_summary(tmp_path):
     save(tmp_path, record("copy-bjorck-k8"))
     (tmp_path / "cells" / "broken.json").write_text("{", encoding="utf-8")
@@ -369,6 +372,7 @@ def test_the_command_prints_json_or_the_summary(tmp_path):
     assert "Example: qornn report" in CliRunner().invoke(app, ["report", "--help"]).stdout
 
 
+@pytest.mark.slow
 def test_a_text_of_somebody_else_beside_the_page_is_not_replaced(tmp_path):
     report(tmp_path, tmp_path / "thesis.html")
     report(tmp_path, tmp_path / "thesis.html")  # its own

@@ -46,6 +46,7 @@ def run(*args, **options):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILERS)
 def test_every_file_compiles_without_a_warning(name, tmp_path):
     compiler = command(name)
@@ -61,6 +62,7 @@ def test_devices_get_their_own_instructions(tmp_path):
         assert [w for w in ("smlad", "vmlava") if w in text] == ([want] if want else [])
 
 
+@pytest.mark.slow
 def test_extreme_inputs_read_nothing_out_of_bounds(tmp_path):
     compiler, program = command("gcc"), tmp_path / "extremes"
     if not Path(run(compiler[0], "-print-file-name=libasan.so").strip()).is_absolute():

@@ -100,6 +100,7 @@ def test_a_truncated_file_leaves_nothing_half_loaded(tmp_path, write_idx, data_f
     assert task.size("train") == 38
 
 
+@pytest.mark.slow
 def test_the_real_files_are_mnist(real_mnist):
     task = SMnist(validation=0, data_dir=real_mnist)
     train, test = (task.batch(split, 0, 60_000) for split in ("train", "test"))

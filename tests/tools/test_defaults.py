@@ -31,6 +31,7 @@ def test_each_variant_departs_from_the_defaults():
         assert not same, variant
 
 
+@pytest.mark.slow
 def test_accuracy_is_judged_in_integers_on_what_was_held_out():
     x = np.repeat([[0.0], [1.0]], 40, 0) * np.sin(np.arange(8)) + 0.01
     y = np.repeat(["flat", "wave"], 40)

@@ -151,6 +151,7 @@ except WriteError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(tmp_path):
     """With a true failing write, in a process of its own: files may not grow past 20 kB there."""
     done = subprocess.run([sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True)

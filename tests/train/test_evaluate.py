@@ -101,6 +101,7 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**21, "more than 2 
 """
 
 
+@pytest.mark.slow
 def test_what_stores_no_matrix_builds_none():
     """A matrix of 131072² numbers would take 137 GB."""
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34))\n"

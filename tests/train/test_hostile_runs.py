@@ -63,6 +63,7 @@ EXTRA += [("seconds", '"1"'), ("seconds", "NaN"), ("seconds", "-1"), ("best", "N
 EXTRA += [("log_length", "-5"), ("log_length", "0.5"), ("device", "3"), ("unmoved", "5"), ("unseen", "{}")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), EXTRA)
 def test_facts_that_cannot_be_are_refused(name, text, run):
     rewrite(newest(run), lambda tensors, facts: facts["extra"].update({name: "@"}), text)

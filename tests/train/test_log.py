@@ -60,6 +60,7 @@ def test_a_pipe_gets_plain_lines_and_quiet_means_quiet(capsys):
     assert heard.err.count("step 5/10  loss 0.25") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [[], [{"step": 1, "loss": 2.0}], [{"step": 1, "loss": 2.0, "validation": 0.5}]])
 def test_the_curve_is_drawn_from_whatever_there_is(tmp_path, records):
     log = MetricsLog(tmp_path)
@@ -70,6 +71,7 @@ def test_the_curve_is_drawn_from_whatever_there_is(tmp_path, records):
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a$_$b", "$\\frac$", "x^_{", "n\nl", "語", "x" * 255, os.fsdecode(b"caf\xe9")])
 def test_a_run_may_have_any_name_that_a_folder_can_have(tmp_path, name):
     folder = tmp_path / name

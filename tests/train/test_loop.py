@@ -28,6 +28,7 @@ def small_model(**options):
     return OrthogonalRNN(10, 16, 9, **options)
 
 
+@pytest.mark.slow
 def test_it_learns():
     """A short copy task falls well below its naive baseline."""
     task = make_task("copy", T0=3, train_size=6400, validation_size=64, test_size=64)
@@ -198,6 +199,7 @@ def test_resume_takes_the_threads_of_the_checkpoint(tiny, tmp_path):
         torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_resume_refuses_another_optimizer(tiny, tmp_path):
     start(resolve("copy", bits=4, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)
     (tmp_path / "model.safetensors").unlink()
@@ -207,6 +209,7 @@ def test_resume_refuses_another_optimizer(tiny, tmp_path):
         resume(tmp_path, quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "split", "steps"), [(signal.SIGINT, "validation", 3), (signal.SIGTERM, "test", 6)])
 def test_a_polite_kill_stops_an_evaluation_and_resuming_repeats_it(number, split, steps, tiny, tmp_path, monkeypatch):
     settings = [*tiny, "train.steps=6", "train.eval_every=3", "train.log_every=2"]
@@ -252,6 +255,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after", "message"), EDITS)
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_run_whose_recipe_was_edited_is_refused(finished, before, after, message, tiny, tmp_path):
@@ -292,6 +296,7 @@ def reseal(path, change):
     checkpoints.save_tensors(path, tensors, facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
 def test_missing_moments_are_refused(optimizer, tiny, tmp_path):
     path = cut_short(tmp_path, tiny, f'train.optimizer="{optimizer}"')
@@ -305,6 +310,7 @@ def test_missing_moments_are_refused(optimizer, tiny, tmp_path):
             resume(tmp_path, quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fastrnn", "lstm"])  # of one there are parameters without dimensions
 def test_a_baseline_resumes_with_all_its_moments(kind, tiny, tmp_path):
     start(resolve("copy", model=kind, settings=[*tiny, "train.steps=2"]), tmp_path, quiet=True)

@@ -55,6 +55,7 @@ def test_a_folder_of_somebody_else_is_refused_and_unchanged(name, recipe, traine
         assert contents(tmp_path / "mine") == {name: FOREIGN[name]}
 
 
+@pytest.mark.slow
 def test_what_a_process_killed_at_its_first_write_left_is_as_good_as_empty(recipe, trainer, tmp_path):
     for name, begin in (("a", lambda: start(recipe, tmp_path / "a", quiet=True)), ("b", trainer(tmp_path / "b").run)):
         (tmp_path / name).mkdir()

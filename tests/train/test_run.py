@@ -69,6 +69,7 @@ def in_two_processes(*words):
     return [(*process.communicate(), process.returncode) for process in started]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "stage"), [(0, "_one_step"), (6, "_one_step"), (8, "save"), (13, "_record"), (30, "_final")]
 )
@@ -91,6 +92,7 @@ def test_a_finished_run_is_left_unchanged(tiny, qornn_command, tmp_path):
     assert before == {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in (tmp_path / "run").rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_and_resume_gives_the_same_bits(number, tiny, qornn_command, tmp_path):
     settings = [*tiny, "task.T0=60", "train.eval_every=1000", "train.checkpoint_seconds=1000"]
@@ -112,6 +114,7 @@ def test_ctrl_c_saves_and_resume_gives_the_same_bits(number, tiny, qornn_command
     assert final_bytes(folder) == final_bytes(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("map_", ["bjorck", "projunn", "penalty"])
 def test_two_processes_give_the_result_of_one(map_, tiny, qornn_command, tmp_path):
     """DDP (gloo) with the same global batch, to float tolerance."""
@@ -127,6 +130,7 @@ def test_two_processes_give_the_result_of_one(map_, tiny, qornn_command, tmp_pat
         assert (tensor - tensors[1][name]).abs().max() < 1e-4  # float32 sums in another order, 12 steps
 
 
+@pytest.mark.slow
 def test_two_processes_weigh_sequences_of_unequal_length_alike(qornn_command, tmp_path):
     """PTB's loss is a mean over characters, of which the two processes have different numbers."""
     (tmp_path / "ptb").mkdir()
@@ -142,6 +146,7 @@ def test_two_processes_weigh_sequences_of_unequal_length_alike(qornn_command, tm
     assert all((one[name] - two[name]).abs().max() < 1e-5 for name in one)  # float32 sums in another order, 4 steps
 
 
+@pytest.mark.slow
 def test_a_dry_run_on_two_processes_prints_one_object(tiny, qornn_command):
     done = qornn_command("train", "copy", "--dry-run", *settings_words(tiny), "--json", program=TORCHRUN)
     assert json.loads(done.stdout)["steps"] == 320
@@ -154,6 +159,7 @@ def test_a_batch_that_does_not_divide_is_refused(tiny, tmp_path):
         assert "a batch of 7 does not divide over 2 processes" in error
 
 
+@pytest.mark.slow
 def test_the_run_folder_holds_what_it_should(tiny, tmp_path):
     run = start(resolve("copy", bits=4, settings=[*tiny, "train.steps=14"]), tmp_path / "run", quiet=True)
     names = {p.name for p in run.folder.iterdir()}
@@ -176,6 +182,7 @@ def test_the_run_folder_holds_what_it_should(tiny, tmp_path):
     } <= (run.result.keys())
 
 
+@pytest.mark.slow
 def test_a_run_begins_with_the_weights_of_another(tiny, tmp_path):
     wide = start(resolve("copy", bits=8, settings=[*tiny, "train.steps=3"]), tmp_path / "wide", quiet=True)
     begun = [*tiny, "train.steps=1", "train.lr=1e-12", f"train.start={tmp_path / 'wide'}", "train.seed=5"]
@@ -188,6 +195,7 @@ def test_a_run_begins_with_the_weights_of_another(tiny, tmp_path):
     assert str(tmp_path) not in str(program.provenance)
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_with_another_goes_on_without_it(tiny, tmp_path):
     shared = [*tiny, "train.steps=6", f"train.start={tmp_path / 'wide'}", "train.checkpoint_every=2"]
     start(resolve("copy", bits=8, settings=[*tiny, "train.steps=2"]), tmp_path / "wide", quiet=True)

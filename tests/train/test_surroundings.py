@@ -46,6 +46,7 @@ def plain(tmp_path_factory):
     return {map: trained(tmp_path_factory.mktemp("runs") / map, map) for map in ("bjorck", "hadamard")}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("defaults")
 @pytest.mark.parametrize(("around", "map"), [*((name, "bjorck") for name in AROUND), ("inference_mode", "hadamard")])
 def test_what_torch_was_told_changes_no_bit_of_a_run(around, map, plain, tmp_path):
@@ -95,6 +96,7 @@ def test_flushing_that_was_on_before_stays_on():
         torch.set_flush_denormal(False)
 
 
+@pytest.mark.slow
 def test_numpy_still_knows_denormals_when_it_first_looks_during_a_training():
     """The learning curve's picture makes it look; a process of its own, because numpy looks once."""
     code = """

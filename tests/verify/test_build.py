@@ -28,6 +28,7 @@ def hostile(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("start", [["qornn"], [sys.executable, "-m", "qornn"]], ids=["script", "module"])
 def test_nothing_in_the_working_folder_is_run(tmp_path, hostile, start):
@@ -47,6 +48,7 @@ def test_nothing_in_the_working_folder_is_run(tmp_path, hostile, start):
     assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_compiler_of_ones_own_may_lie_anywhere(tmp_path, monkeypatch):
     """CC is what the user says it is, also where it is said as seen from here."""

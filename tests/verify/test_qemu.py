@@ -32,6 +32,7 @@ def folder(tmp_path):
     return export.c(make(n_h=5), tmp_path / "out", name="net", vector_steps=3)
 
 
+@pytest.mark.slow
 def test_both_emulators_are_named(folder, stand_in):
     stand_in("microbit mps3-an547", "exact steps=38", 0)
     result = verify(folder, "cortex-m0")
@@ -40,6 +41,7 @@ def test_both_emulators_are_named(folder, stand_in):
     assert verify(folder, "cortex-m55").exact
 
 
+@pytest.mark.slow
 def test_a_difference_on_qemu_alone_counts(folder, stand_in):
     stand_in("microbit", "differs step=3 unit=2 got=5 want=6", 1)
     result = verify(folder, "cortex-m0")
@@ -47,6 +49,7 @@ def test_a_difference_on_qemu_alone_counts(folder, stand_in):
     assert str(result.difference) == "step 3, unit 2: got 5, want 6"
 
 
+@pytest.mark.slow
 def test_a_machine_that_it_lacks_is_skipped_by_name(folder, stand_in):
     stand_in("microbit", "exact steps=38", 0)
     result = verify(folder, "cortex-m55")

@@ -43,6 +43,7 @@ def exported(tmp_path):
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['form']}-{case['k']}")
 def test_exact_on_the_host(exported, case):
     result = verify(exported(**case))
@@ -50,6 +51,7 @@ def test_exact_on_the_host(exported, case):
     assert result.steps == 2 * 20 + 32
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize(("target", "case"), covering(DEVICES, range(len(CASES)), together=1))
 def test_exact_on_emulated_devices(exported, target, case):
@@ -60,6 +62,7 @@ def test_exact_on_emulated_devices(exported, target, case):
     assert result.steps == 2 * 20 + 32
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize(("target", "case"), covering(["host", *DEVICES], WIDE, together=1))
 def test_exact_with_few_inputs_and_many(exported, target, case):
@@ -91,6 +94,7 @@ def test_exact_on_qemu(exported, target, case):
     assert {name.split(", ")[1] for name in result.ran_on if name.startswith("qemu")} == compilers
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", DEVICES)
 def test_figures_of_a_device(exported, target):
@@ -114,6 +118,7 @@ def test_m55_is_compiled_and_says_that_it_did_not_run(exported, monkeypatch):
     assert (result.flash_bytes > 0, result.instructions_per_step) == (True, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("name", ["keyboard", "board", "my_example_main"])
 def test_sizes_do_not_depend_on_the_name(tmp_path, name):
@@ -127,6 +132,7 @@ def test_sizes_do_not_depend_on_the_name(tmp_path, name):
     assert one["flash_bytes"] > 20 * 20 // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [name for name in TARGETS if name != "host"])
 def test_cross_compiler_has_nothing_to_say(exported, tmp_path, target):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
@@ -151,6 +157,7 @@ def flip(path, array, index, bit):
     path.write_text(text[: start + entry.start()] + str(changed) + text[start + entry.end() :])
 
 
+@pytest.mark.slow
 def test_a_flipped_weight_is_caught_with_its_unit(exported):
     """Row 5 of W: two words of 8 weights; any weight of the 13, any of its bits."""
     rng = np.random.default_rng(0)
@@ -252,6 +259,7 @@ def test_too_large_is_said_before_compiling(exported, monkeypatch):
         verify(folder, "cortex-m0")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 def test_writing_to_flash_is_a_fault(exported):
     """A linker mistake must not pass: flash cannot be written on a device, nor here."""
@@ -271,6 +279,7 @@ def test_every_target_is_one_entry():
     assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("normalised", [False, True])
 def test_figures_are_those_without_floats(exported, tmp_path, normalised):

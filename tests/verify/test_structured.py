@@ -101,6 +101,7 @@ def runtime(tmp_path_factory):
     return sorted(out.glob("*.o"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*some(CASES, 5), *ODD, *some(MIXED, 2)], ids=name_of)
 def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtime, case):
     kind, form, parts = case
@@ -110,6 +111,7 @@ def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtim
     assert compile_and_run(tmp_path, sources, *options) == "exact steps=40\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_cpp_is_exact_too(tmp_path, kind):
     program = structured(kind, "multiplier", n_i=2)
@@ -119,6 +121,7 @@ def test_cpp_is_exact_too(tmp_path, kind):
     assert compile_and_run(tmp_path, folder.glob("*.c"), *cpp) == "exact steps=50\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize(("kind", "target"), covering(KINDS, DEVICES, together=1))
 def test_exact_on_emulated_devices(tmp_path, kind, target):
@@ -131,6 +134,7 @@ def test_exact_on_emulated_devices(tmp_path, kind, target):
         assert result.steps == 2 * 6 + 32
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize(("case", "target"), covering([MIXED[i] for i in (0, 3, 6, 7, 9)], DEVICES, together=1))
 def test_a_mixed_readout_is_exact_on_emulated_devices(tmp_path, case, target):
@@ -140,6 +144,7 @@ def test_a_mixed_readout_is_exact_on_emulated_devices(tmp_path, case, target):
     assert verify(folder, target).exact
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     """n = 512: some code and no RAM but the stack, and fewer than three instructions for each entry of S."""
@@ -158,6 +163,7 @@ def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     assert int(re.search(r"a readout: transform, additions alone +(\d+)", header)[1]) == 512**2 * 3 // 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(
@@ -183,6 +189,7 @@ def test_delay_lines_cost_little_more_than_to_move_them(tmp_path):
     assert 256 * 2 < found["instructions_per_step"] < 256 * 2 + 1000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m0"])
 def test_memory_of_512_units(tmp_path, target):
@@ -195,6 +202,7 @@ def test_memory_of_512_units(tmp_path, target):
     assert found["stack_bytes"] < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*((kind, "shift", {}) for kind in KINDS), *ODD], ids=name_of)
 def test_the_stated_state_is_the_real_one(tmp_path, case):
     kind, form, parts = case

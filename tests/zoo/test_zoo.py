@@ -34,6 +34,7 @@ def test_a_program_is_small_and_says_where_it_comes_from(name):
     assert "data_dir" not in json.dumps(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if task_of(n).name in ("copy", "digits")])
 def test_it_gives_the_recorded_figure(name):
     """The same engine, the same integers: the same figure, to the last bit of a float32 mean."""

@@ -262,6 +262,7 @@ def test_the_site_builds_strictly(site):
     assert "an orthogonal recurrence (paper, Vanilla RNNs)" in api
 
 
+@pytest.mark.slow
 def test_the_site_needs_no_network(site):
     outside = r"=[\"']?(?:https?:)?//"
     loads = re.compile(rf"<(?:script|img|iframe|source)[^>]*\ssrc{outside}|<link[^>]*\shref{outside}")

@@ -63,6 +63,7 @@ def test_eval_measures_on_a_larger_test_set(qornn_command):
     assert few["paper"] is few["recorded"] is None  # both are of another test set
 
 
+@pytest.mark.slow
 def test_size_of_a_program_gives_true_bounds_and_scales(made, qornn_command):
     folder, lowered = made
     figures = json.loads(qornn_command("size", folder / "d.qornn", "--json").stdout)
@@ -75,6 +76,7 @@ def test_size_of_a_program_gives_true_bounds_and_scales(made, qornn_command):
     assert "alpha_W_alpha_h" in qornn_command("size", folder / "d.qornn").stdout
 
 
+@pytest.mark.slow
 def test_the_paper_s_scheme_gives_a_power_of_two(made, qornn_command):
     folder, _ = made
     qornn_command("lower", folder / "run", "-o", folder / "p.qornn", "--scheme", "paper", "--requant", "table")
@@ -133,6 +135,7 @@ def test_a_network_that_cannot_be_lowered_is_an_error_only_where_integers_were_a
         command._in_integers(None, None, 12)
 
 
+@pytest.mark.slow
 def test_zero_activation_bits_are_not_the_default(made, qornn_command):
     folder, _ = made
     assert "4..16" in qornn_command("eval", folder / "run", "--activation-bits", 0, check=False).stderr

@@ -73,6 +73,7 @@ def test_digits_are_read_pixel_by_pixel(digits, classifier):
     assert classifier.score(X, y) > 0.85
 
 
+@pytest.mark.slow
 def test_integers_agree_with_floats(digits, classifier):
     X = digits[1]
     assert np.mean(classifier.predict(X, integer=True) == classifier.predict(X)) > 0.97
@@ -94,6 +95,7 @@ def test_the_program_reads_raw_integers(digits, classifier):
     assert program.provenance["classes"] == [str(c) for c in range(10)]
 
 
+@pytest.mark.slow
 def test_calibration_data_may_be_given(digits, classifier):
     X = digits[1]
     other = classifier.to_program(calibration=X[:50])
@@ -101,12 +103,14 @@ def test_calibration_data_may_be_given(digits, classifier):
     assert other is not classifier.to_program()
 
 
+@pytest.mark.slow
 def test_exported_c_is_exact(classifier, tmp_path):
     folder = classifier.export_c(tmp_path / "digits", name="digits")
     assert (folder / "digits.c").is_file()
     assert verify(folder).exact is True
 
 
+@pytest.mark.slow
 def test_a_pickle_answers_the_same(digits, classifier):
     X = digits[1][:50]
     copy = pickle.loads(pickle.dumps(classifier))
@@ -114,6 +118,7 @@ def test_a_pickle_answers_the_same(digits, classifier):
     assert (copy.predict(X, integer=True) == classifier.predict(X, integer=True)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integer", [False, True])
 def test_a_stream_answers_like_predict_on_every_prefix(digits, classifier, integer):
     series = digits[1][3]
@@ -213,6 +218,7 @@ def test_numbers_of_numpy_are_numbers():
     assert (plain.predict_proba(X) == drawn.predict_proba(X)).all()
 
 
+@pytest.mark.slow
 def test_states_may_be_given_other_bits_after_training(digits, classifier):
     other = pickle.loads(pickle.dumps(classifier)).set_params(activation_bits=8)
     assert other.to_program().state.bits == other.to_program(digits[0]).state.bits == 8
@@ -232,6 +238,7 @@ def test_score_weighs_samples():
     assert clf.score(X, labels(f), sample_weight=np.where(right, 3.0, 0.0)) == 1
 
 
+@pytest.mark.slow
 def test_class_weight_moves_the_answers():
     random = np.random.default_rng(0)
     X = random.normal(0, 1, (200, 5))

@@ -38,6 +38,7 @@ def test_seeds_are_listed_and_their_median_is_the_figure(record):
     assert len(record["har"]["methods"]["nearest"]["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_the_accuracy_is_that_of_the_integers(waves, record, monkeypatch):
     clf, _ = methods.fitted(waves, TINY, 0)
     run = record["har"]["methods"]["qornn"]["runs"][0]
@@ -51,6 +52,7 @@ def test_the_accuracy_is_that_of_the_integers(waves, record, monkeypatch):
     assert (run["accuracy"], run["float_accuracy"]) == (0, 100)
 
 
+@pytest.mark.slow
 def test_bytes_are_what_must_be_kept(waves, record):
     m = record["har"]["methods"]
     n_i, n_h, n_o = 4 * 6, 12, 2
@@ -59,6 +61,7 @@ def test_bytes_are_what_must_be_kept(waves, record):
     assert m["nearest"]["bytes"] == 240 * 32 * 6 * 2 + 240
 
 
+@pytest.mark.slow
 def test_only_our_network_is_counted_on_a_device_and_the_others_say_why(record):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
@@ -107,6 +110,7 @@ def test_features_do_not_mind_a_constant_channel():
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_the_verdict_says_what_was_missed(record):
     low = json.loads(json.dumps(record["har"]))
     low["methods"]["qornn"] |= {"accuracy": 50.0, "bytes": low["methods"]["lstm"]["bytes"]}
@@ -118,6 +122,7 @@ def test_the_verdict_says_what_was_missed(record):
     assert compare.verdict("har", low).endswith("best of all: 1-NN, 99.50 %")
 
 
+@pytest.mark.slow
 def test_the_table_goes_between_its_marks(record):
     page = "a\n<!-- real data: by hand -->\nold\n<!-- /real data -->\nz\n"
     made = compare.with_table(page, record)

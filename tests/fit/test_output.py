@@ -60,6 +60,7 @@ def _untimed(value):
     return [_untimed(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 def test_a_fit_killed_at_any_rename_is_gone_on_with_by_the_same_command(asked, tmp_path):
     fit(asked("whole"))
     wanted = contents(tmp_path / "whole")

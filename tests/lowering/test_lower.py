@@ -153,6 +153,7 @@ def test_padding_is_no_state(digits):
     assert calibrate(model, [ragged], quiet=True).counts.sum() == 8 * 5 * 8
 
 
+@pytest.mark.slow
 def test_pixels_travel_losslessly(digits):
     program = lower(digits, quiet=True)
     assert (program.input.bits, program.input.alpha) == (6, 2.0)  # p/16 = 2·p/2^5
@@ -322,6 +323,7 @@ def test_an_input_scale_must_be_positive(alpha):
         lower(network(), signals(), input_alpha=alpha, quiet=True)
 
 
+@pytest.mark.slow
 def test_pixels_trained_on_few_bits_are_lowered_on_as_many(tmp_path):
     """Also where the centre makes a task round black to below black."""
     settings = ["train.epochs=1", "model.n_h=16", "task.limit=64", "task.centre=5", "task.input_bits=3"]

@@ -60,6 +60,7 @@ def test_what_it_trains_on_is_what_the_program_puts_out(run, coarse, monkeypatch
     assert len(losses) == 2
 
 
+@pytest.mark.slow
 def test_lowering_can_refit_and_says_so(run):
     plain, again = (lower(run, activation_bits=5, refit=steps, quiet=True) for steps in (0, 20))
     assert plain.provenance["lowering"]["refit"] == 0

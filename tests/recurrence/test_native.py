@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -59,7 +59,8 @@ def assert_equal_to_the_reference(arguments, V, b_o, readout):
         assert (a is None) == (b is None), number
         if a is not None:
             assert a.shape == b.shape
-            assert float((a - b).norm()) <= TOLERANCE * (float(b.norm()) + 1e-3), number
+            # 0.05: where terms of order one cancel, their float32 roundings, some 1e-7 each, stay.
+            assert float((a - b).norm()) <= TOLERANCE * (float(b.norm()) + 0.05), number
 
 
 SHAPES = [(1, 1, 1, 1), (3, 5, 7, 2), (9, 4, 33, 6), (17, 6, 16, 4), (5, 40, 48, 11), (130, 9, 19, 3)]
@@ -78,7 +79,6 @@ def test_n_h_1025(isa):
     assert_equal_to_the_reference(*problem(3, 3, 1025, 2, "modrelu", codes=False, masked=True), "y")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 40),
     st.integers(1, 12),
@@ -92,19 +92,22 @@ def test_n_h_1025(isa):
 )
 def test_any_shape(B, T, n_h, n_i, activation, codes, masked, readout, seed):
     arguments, V, b_o = problem(B, T, n_h, n_i, activation, codes, masked, seed)
-    assume(activation != "relu" or smallest(arguments) > 1e-6)  # at 0 its slope jumps, and the last bit of z decides
+    assume(to_a_kink(arguments) > 1e-6)  # there the slope jumps, and the last bit of z decides
     assert_equal_to_the_reference(arguments, V, b_o, readout)
 
 
 @torch.no_grad()
-def smallest(arguments):
-    """The least |z| that any unit has before ReLU."""
-    x, W, U, _, h0, lengths, _ = arguments
+def to_a_kink(arguments):
+    """The least distance of any z to where the activation's slope jumps: 0 of ReLU, |z| = -b of modReLU."""
+    x, W, U, b, h0, lengths, activation = arguments
+    if activation == "identity":
+        return math.inf
     states, _ = reference.recurrence(*arguments)
     before = torch.cat([h0[:, None], states[:, :-1]], 1)
     z = before @ W.T + (F.embedding(x, U.T) if x.ndim == 2 else x @ U.T)
     ended = torch.arange(x.shape[1]) >= (x.new_full((len(x),), x.shape[1]) if lengths is None else lengths)[:, None]
-    return z.abs().masked_fill(ended[..., None], math.inf).min()
+    distance = z.abs() if b is None else (z.abs() + b).abs()
+    return distance.masked_fill(ended[..., None], math.inf).min()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

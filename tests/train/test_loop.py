@@ -272,6 +272,7 @@ def test_a_run_whose_recipe_was_edited_is_refused(finished, before, after, messa
         assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_changes_no_weight_may_be_edited(tiny, tmp_path):
     cut_short(tmp_path, tiny)
     recipe = tmp_path / "recipe.toml"

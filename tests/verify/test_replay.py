@@ -109,6 +109,7 @@ def test_figures_of_a_device(exported, target):
     assert 0 < found["stack_bytes"] < 500
 
 
+@pytest.mark.slow
 def test_m55_is_compiled_and_says_that_it_did_not_run(exported, monkeypatch):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     monkeypatch.setattr("qornn.verify.build.shutil.which", lambda name: None)
@@ -251,6 +252,7 @@ def test_missing_tools_are_named(exported, monkeypatch):
         verify(folder)
 
 
+@pytest.mark.slow
 def test_too_large_is_said_before_compiling(exported, monkeypatch):
     """n_h = 730, 8 bits per weight: 533 kB and more do not fit 256 kB."""
     monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))

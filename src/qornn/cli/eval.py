@@ -114,7 +114,7 @@ def _of_run(
         value, paper = integer, cell.facts.get("paper_at", {}).get(str(activation_bits)) if cell else None
     return task, {
         "value": value,
-        "bits": used,
+        "bits": recipe.model.weight_bits if bits is None else used,
         "activation_bits": activation_bits,
         "paper": paper,
         "float": off,
@@ -154,14 +154,14 @@ def _of_program(what: str, other: list[str], data_dir: Path | None) -> tuple[Tas
     recipe = from_tables(tables)
     recipe = recipe.override(data_settings(data_dir, recipe.task["name"]) + other)
     task = build_task(recipe)
-    trained_bits = recipe.model.bits
-    cell = None if other else find_cell(recipe, post_bits=None if program.W.bits == trained_bits else program.W.bits)
+    trained_bits = recipe.model.weight_bits
+    cell = None if other else find_cell(recipe, post_bits=None if program.bits == trained_bits else program.bits)
     value = score(program, task)
     metric = program.provenance.get("metric")
     return task, {
         "value": value,
-        "bits": program.W.bits,
-        "activation_bits": program.state.bits,
+        "bits": program.bits,
+        "activation_bits": program.activation_bits,
         "paper": cell.facts.get("paper_at", {}).get(str(program.state.bits)) if cell else None,
         "integer": value,
         "recorded": metric.get("value") if isinstance(metric, dict) and not other else None,

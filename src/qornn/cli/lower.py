@@ -85,7 +85,7 @@ def run(
         "value": value,
         "baseline": task.naive_baseline,
         "converged": task.converged(value),
-        "bits": program.W.bits,
+        "bits": program.bits,
         "activation_bits": activation_bits,
         **{key: value for key, value in program.provenance["lowering"].items() if key != "percentiles"},
         "accumulator_bits": program.accumulator_bits,

@@ -92,9 +92,9 @@ def _of_program(path: Path) -> dict[str, Any]:
         "n_h": p.n_h,
         "n_o": p.n_o,
         "W": p.W.kind,
-        "bits": p.W.bits,
+        "bits": p.bits,
         "bits_U": p.U.bits,
-        "activation_bits": p.state.bits,
+        "activation_bits": p.activation_bits,
         "input_bits": p.input.bits,
         "scheme": p.scheme,
         "parameters": found.parameters,
@@ -115,35 +115,32 @@ def _of_program(path: Path) -> dict[str, Any]:
 
 
 def _figures(recipe: Recipe) -> dict[str, Any]:
-    from qornn.integer.size import baseline_size, complexity, size
-    from qornn.integer.structured_size import structured_size, structured_step
+    from qornn.integer.size import complexity
+    from qornn.integer.structured_size import structured_step
+    from qornn.reproduce.formulas import size_of
     from qornn.structure import MAPS
     from qornn.tasks import make_task
 
     settings = dict(recipe.task)
     task, m = make_task(settings.pop("name"), **settings), recipe.model
+    found = size_of(recipe)
     if m.kind == "qornn" and m.map in MAPS:
         shape = {"block": m.block, "lines": m.lines}
-        widths: dict[str, Any] = {"bits": m.bits, "bits_U": m.bits_U, "bits_V": m.bits_V}
-        bias = m.activation == "identity"
-        found = structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape, bias=bias)
         operations = structured_step(
             m.map, task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=_input_bits(task), **shape
         )
     elif m.kind == "qornn":
-        found = size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
         operations = complexity(
             task.n_i, m.n_h, bits=m.bits, bits_U=m.bits_U, one_hot=task.one_hot, input_bits=_input_bits(task)
         )
     else:
-        found = baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
         operations = {}  # the paper's table is of its own recurrence
     return {
         "task": task.name,
         "n_i": task.n_i,
         "n_h": m.n_h,
         "n_o": task.n_o,
-        "bits": m.bits,
+        "bits": m.weight_bits,
         **asdict(found),
         "paper_kB": round(found.paper_kB, 2),
         "true_kB": round(found.true_kB, 2),

@@ -70,6 +70,17 @@ class IntegerProgram(Checked):
         return len(self.readout.V)
 
     @property
+    def bits(self) -> int:
+        """Bits of the widest stored matrix: of W and U, or where W is not stored of U and V."""
+        V = 0 if self.W.bits > 1 else getattr(self.readout, "bits", 0)
+        return max(self.W.bits, self.U.bits, V)
+
+    @property
+    def activation_bits(self) -> int:
+        """Bits of the widest state."""
+        return self.state.bits
+
+    @property
     def scheme(self) -> str:
         return "per-row" if isinstance(self.requant, PerRow) else "paper"
 

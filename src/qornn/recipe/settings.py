@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qornn.errors import SettingsError, unknown
+from qornn.structure import MAPS as STRUCTURED
 
 SCHEDULES = ("steps", "cosine")
 
@@ -38,6 +39,15 @@ class ModelSettings:
     init_U: str = "xavier-normal"
     init_V: str = "xavier-normal"
     gain_V: float = 1.0
+
+    @property
+    def weight_bits(self) -> int | None:
+        """Bits of the widest stored matrix: of W and U, or where W is not stored of U and V. None: full precision."""
+        if self.bits is None:
+            return None
+        structured = self.kind == "qornn" and self.map in STRUCTURED
+        own = (self.bits_U, self.bits_V) if structured else (self.bits_W, self.bits_U)
+        return max(self.bits if k is None else k for k in own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

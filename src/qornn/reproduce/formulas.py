@@ -9,10 +9,12 @@ from importlib import resources
 from typing import Any
 
 from qornn.integer.size import Size, baseline_size, complexity, size
+from qornn.integer.structured_size import structured_size
 from qornn.recipe import Recipe, resolve, strategies
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.tables import Record, Table
+from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import Task, make_task
 
 UNSIZED = {"copy": "NC", "smnist": "NU", "ptb": "NU"}  # what the paper prints where it gives no size
@@ -58,6 +60,11 @@ def size_of(recipe: Recipe) -> Size:
     task, m = _task(recipe), recipe.model
     if m.kind != "qornn":
         return baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
+    if m.map in STRUCTURED:
+        widths: dict[str, Any] = {"bits": m.bits, "bits_U": m.bits_U, "bits_V": m.bits_V}
+        shape = {"block": m.block, "lines": m.lines}
+        bias = m.activation == "identity"
+        return structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape, bias=bias)
     return size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
 
 

@@ -223,7 +223,7 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
     result = {
         "task": recipe.task["name"],
         **figures,
-        "bits": recipe.model.bits,
+        "bits": recipe.model.weight_bits,
         "activation_bits": None,
         "paper": cell.paper if cell else None,
         "run": str(folder),

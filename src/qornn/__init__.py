@@ -15,7 +15,7 @@ _HOMES = {
     "train": "qornn.train",
     "resume": "qornn.train",
     "Trainer": "qornn.train",
-    "load": "qornn._io.opening",
+    "load": "qornn.zoo.opening",
     "lower": "qornn.lowering.lower",
     "calibrate": "qornn.lowering.calibrate",
     "simulate": "qornn.integer.simulate",
@@ -45,7 +45,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from qornn import export
-    from qornn._io.opening import load
     from qornn.errors import QornnError
     from qornn.estimators import QORNNClassifier, QORNNRegressor
     from qornn.integer.program import IntegerProgram
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from qornn.lowering.lower import lower
     from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN
     from qornn.train import Trainer, resume, train
+    from qornn.zoo.opening import load
 
 
 def __getattr__(name: str) -> Any:

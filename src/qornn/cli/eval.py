@@ -142,10 +142,10 @@ def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple
 
 
 def _of_program(what: str, other: list[str], data_dir: Path | None) -> tuple[Task, dict[str, Any]]:
-    from qornn._io.opening import load_program
     from qornn.lowering.score import score
     from qornn.recipe import find_cell, from_tables
     from qornn.train.build import build_task
+    from qornn.zoo.opening import load_program
 
     program = load_program(what)
     tables = program.provenance.get("recipe")

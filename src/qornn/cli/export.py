@@ -31,7 +31,7 @@ def run(
     Example: qornn export pm5.qornn --to c -o pm5_c --name pm5
     """
     from qornn import export
-    from qornn._io.opening import load_program
+    from qornn.zoo.opening import load_program
 
     if to not in export.TARGETS:
         raise unknown("export", to, export.TARGETS)

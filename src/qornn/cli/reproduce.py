@@ -158,10 +158,10 @@ def _duration(seconds: float) -> str:
 def _line(outcome: Outcome) -> str:
     if outcome.record is None:
         return f"{outcome.job.id}: failed: {outcome.error}"
-    from qornn.reproduce import tables
+    from qornn.reproduce import scores
 
     r = outcome.record
-    return f"{r['id']}: {tables.measured({**r, 'measured': r['value']})} (paper {r['paper']}), {tables.training(r)}"
+    return f"{r['id']}: {scores.measured({**r, 'measured': r['value']})} (paper {r['paper']}), {scores.training(r)}"
 
 
 def _list(name: str, jobs: list[Job], json: bool) -> None:

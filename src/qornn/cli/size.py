@@ -33,8 +33,8 @@ def run(
 
     Example: qornn size pmnist --bits 3 --set model.n_h=360
     """
-    from qornn._io.opening import locate
     from qornn.recipe import AS_THE_RECIPE, find_cell, read_run, resolve
+    from qornn.zoo.opening import locate
 
     if what is None:
         if bits != AS_THE_RECIPE or set or map:
@@ -78,8 +78,8 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
 
 def _of_program(path: Path) -> dict[str, Any]:
     """A program's own figures: its true bounds and scales, not those of its shape."""
-    from qornn._io.opening import load_program
     from qornn.integer.structured_size import of_program
+    from qornn.zoo.opening import load_program
 
     p = load_program(path)
     found, operations = of_program(p)

@@ -10,7 +10,7 @@ from qornn._io.files import write_atomically
 from qornn.reporting.plots import FAINT, INK, figure_of, own_style, to_png
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
-from qornn.reproduce.tables import Record
+from qornn.reproduce.scores import Record
 
 COLOURS = {None: INK, 8: "#3b6fb6", 6: "#2a9d8f", 5: "#e09f3e", 4: "#c8553d", 3: "#8e5ea2", 2: FAINT}
 WHAT = {  # column of a record's curve, its axis, whether it is logarithmic

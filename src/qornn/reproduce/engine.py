@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from qornn.errors import QornnError, SettingsError, unknown
+from qornn.errors import SettingsError, unknown
 from qornn.reproduce.grid import Job
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a job: its record, or why there is none."""
-
-    job: Job
-    record: dict[str, Any] | None
-    error: str | None = None
+from qornn.reproduce.jobs import Outcome, carry_out
+from qornn.reproduce.ray_engine import spread
 
 
 def run(jobs: Iterable[Job], *, engine: str = "local", workers: int = 1) -> Iterator[Outcome]:
@@ -29,20 +20,6 @@ def run(jobs: Iterable[Job], *, engine: str = "local", workers: int = 1) -> Iter
         raise SettingsError(f"--workers must be at least 1, got {workers}")
     groups = [list(same) for _, same in groupby(sorted(jobs, key=_first_seen(jobs)), key=lambda job: job.folder)]
     return ENGINES[engine](groups, workers)
-
-
-def carry_out(jobs: list[Job]) -> list[Outcome]:
-    """Jobs that share one run folder, in turn."""
-    return [_one(job) for job in jobs]
-
-
-def _one(job: Job) -> Outcome:
-    from qornn.reproduce import cells
-
-    try:
-        return Outcome(job, cells.make(job))
-    except QornnError as error:  # data that is not there, a folder in use: the others can go on
-        return Outcome(job, None, str(error))
 
 
 def _first_seen(jobs: Iterable[Job]) -> Callable[[Job], int]:
@@ -58,13 +35,7 @@ def _local(groups: list[list[Job]], workers: int) -> Iterator[Outcome]:
         raise SettingsError("the local engine trains one cell at a time; --workers is for --engine ray")
     for group in groups:
         for job in group:
-            yield _one(job)
+            yield from carry_out([job])
 
 
-def _ray(groups: list[list[Job]], workers: int) -> Iterator[Outcome]:
-    from qornn.reproduce.ray_engine import spread
-
-    return spread(groups, workers)
-
-
-ENGINES: dict[str, Callable[[list[list[Job]], int], Iterator[Outcome]]] = {"local": _local, "ray": _ray}
+ENGINES: dict[str, Callable[[list[list[Job]], int], Iterator[Outcome]]] = {"local": _local, "ray": spread}

@@ -13,7 +13,7 @@ from qornn.integer.structured_size import structured_size
 from qornn.recipe import Recipe, resolve, strategies
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
-from qornn.reproduce.tables import Record, Table
+from qornn.reproduce.scores import Record, Table
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import Task, make_task
 

@@ -13,8 +13,8 @@ from contextlib import chdir, redirect_stdout
 from typing import Any
 
 from qornn.errors import SettingsError
-from qornn.reproduce.engine import Outcome, carry_out
 from qornn.reproduce.grid import Job
+from qornn.reproduce.jobs import Outcome, carry_out
 
 RETRIES = 5  # of a cell whose worker died
 

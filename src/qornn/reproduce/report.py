@@ -15,6 +15,7 @@ from qornn.reproduce import tables
 from qornn.reproduce.report_plots import bytes_section, curves_section
 from qornn.reproduce.report_records import Record, read_records
 from qornn.reproduce.report_tables import SCORED, Place, places, score_section
+from qornn.reproduce.scores import NOT_RUN
 
 TITLE = "Quantized orthogonal recurrent networks: measured beside the paper"
 TABLES = (
@@ -69,7 +70,7 @@ def compose(results: Path) -> tuple[Document, dict[str, Any]]:
 def _other_section(name: str, records: Sequence[Record]) -> Section:
     """A table that is no table of scores, as `qornn reproduce` writes it."""
     made = tables.table(name, records)
-    rows = tuple(Row(tuple(row), "not-run" if tables.NOT_RUN in row else "") for row in made.rows)
+    rows = tuple(Row(tuple(row), "not-run" if NOT_RUN in row else "") for row in made.rows)
     return Section(name, made.title, grids=(Grid(f"qornn reproduce {name}", tuple(made.columns), rows),))
 
 

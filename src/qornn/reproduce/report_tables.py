@@ -12,7 +12,7 @@ from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.grid import Entry
 from qornn.reproduce.report_records import Record
-from qornn.reproduce.tables import OF_SEEDS, changes, of_cell
+from qornn.reproduce.scores import OF_SEEDS, changes, of_cell
 from qornn.tasks import make_task
 
 SCORED = tuple(name for name in grid.TRAINED if name != "alphas")

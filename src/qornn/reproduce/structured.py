@@ -9,7 +9,7 @@ from typing import Any
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.grid import Entry
-from qornn.reproduce.tables import NOT_RUN, Record, Table, figure, of_cell
+from qornn.reproduce.scores import NOT_RUN, Record, Table, figure, of_cell
 from qornn.tasks import TASKS
 
 COLUMNS = (

@@ -75,7 +75,7 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     s = estimator.get_params()
     classes, y = np.unique(data.y_train, return_inverse=True)
     sequences = Sequences(data.x_train, None)
-    window = window_of(s["window"], sequences)
+    window = window_of(s["window"], sequences, s["n_hidden"])
     standard = Standard.of(sequences).wide(window)
     held = held_out(y, s["validation_fraction"], seed, stratify=True)
     rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})

@@ -9,13 +9,13 @@ import pytest
 import torch
 from estimator_waves import labels, small, waves
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_regression
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.utils.estimator_checks import check_estimator, check_regressors_train, estimator_checks_generator
 
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import DivergenceError
@@ -65,6 +65,23 @@ def test_scikit_learn_accepts_it(estimator):
     kind = tags.classifier_tags or tags.regressor_tags
     assert not kind.poor_score
     assert not tags.non_deterministic
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_hidden", [4, 8, 16])
+def test_scikit_learn_accepts_small_regressors(n_hidden):
+    check_regressors_train("QORNNRegressor", QORNNRegressor(n_hidden=n_hidden, max_epochs=100))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("n_hidden", [4, 8, 16])
+def test_small_regressors_learn_from_any_seed(n_hidden):
+    """The data of scikit-learn's check: one of ten values tells y, five steps before the end."""
+    X, y = make_regression(200, 10, n_informative=1, bias=5.0, noise=20, random_state=42)
+    X, y = scale(X), scale(y)
+    model = QORNNRegressor(n_hidden=n_hidden, max_epochs=100)
+    assert min(clone(model).set_params(random_state=seed).fit(X, y).score(X, y) for seed in range(20)) > 0.5
 
 
 @pytest.mark.slow
@@ -169,10 +186,10 @@ def test_a_second_fit_that_fails_leaves_the_first(fault, monkeypatch):
 def test_a_window_is_the_samples_of_one_step():
     X, f = waves(40)
     y = labels(f)
-    by_two = small(max_epochs=3, window=2, noise=0).fit(X, y)
+    by_two = small(max_epochs=3, window=2, noise=0, lr=5e-3).fit(X, y)
     T = X.shape[1] // 2 * 2
     pairs = X[:, :T].reshape(len(X), T // 2, 2)
-    in_channels = small(max_epochs=3, window=1, noise=0).fit(pairs, y)
+    in_channels = small(max_epochs=3, window=1, noise=0, lr=5e-3).fit(pairs, y)
     assert by_two.window_ == 2
     assert len(by_two.mean_) == 1
     difference = by_two.predict_proba(X) - in_channels.predict_proba(pairs)
@@ -183,11 +200,16 @@ def test_a_window_is_the_samples_of_one_step():
     ("length", "window"), [(5, 1), (31, 1), (64, 2), (127, 1), (128, 4), (140, 4), (500, 10), (1000, 25)]
 )
 def test_auto_leaves_at_least_32_steps_and_drops_no_sample(length, window):
-    assert window_of("auto", Sequences(np.zeros((3, length, 2)), None)) == window
+    assert window_of("auto", Sequences(np.zeros((3, length, 2)), None), 64) == window
+
+
+@pytest.mark.parametrize(("n_hidden", "window"), [(1000, 25), (64, 25), (32, 50), (8, 250), (4, 500), (1, 1000)])
+def test_auto_leaves_small_networks_two_units_per_step(n_hidden, window):
+    assert window_of("auto", Sequences(np.zeros((3, 1000, 1)), None), n_hidden) == window
 
 
 def test_auto_goes_by_the_shortest_sequence():
-    assert window_of("auto", Sequences(np.zeros((2, 900, 1)), np.array([131, 900]))) == 4
+    assert window_of("auto", Sequences(np.zeros((2, 900, 1)), np.array([131, 900])), 64) == 4
 
 
 def test_a_sequence_shorter_than_a_window_is_refused():

@@ -101,7 +101,8 @@ def test_the_choice_rests_on_the_held_out_training_data(made, source):
     out, figures = made
     problem = pose(read(source), task="auto", test_fraction=None, seed=0, choose=True)
     program = qornn.load(out / "k2.qornn")
-    raw = np.rint(problem.choice.x.x / program.provenance["input"]["raw_scale"]).astype(np.int16)
+    x = problem.choice.x.windows(figures["window"]).x
+    raw = np.rint(x / program.provenance["input"]["raw_scale"]).astype(np.int16)
     answers = np.array(problem.classes)[program.run(raw).argmax(1)]
     assert figures["widths"][0]["choice"] == problem.score(problem.choice.y, answers)
     assert figures["widths"][0]["choice"] != figures["widths"][0]["value"]  # of 32 and of 80 sequences
@@ -299,7 +300,7 @@ def test_a_window_that_the_shortest_test_sequence_fills(tmp_path):
     lengths = np.full(20, 160)
     lengths[7] = 64  # 32 steps of two samples
     np.savez(tmp_path / "w.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test, lengths_test=lengths)
-    quick = {"estimator": {"max_epochs": 2}}
+    quick = {"estimator": {"max_epochs": 2, "n_hidden": 64}}
     figures = fit(asked(tmp_path / "w.npz", tmp_path / "out", **quick))
     assert figures["window"] == 2
     assert qornn.load(tmp_path / "out" / "model.qornn").n_i == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from qornn.tasks.arrays import Arrays, Sequences
 from qornn.train.surroundings import float32, own_torch
 
 SCALE = "row"  # of the quantizer; tools/defaults.py compares
+WIDE = 64  # units; in narrower networks fewer weights add up, so each needs larger steps of Adam
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
 
 
@@ -150,7 +152,7 @@ class Estimator(BaseEstimator):
         """Hold a part out, standardise, train, and look at the training data once more for lowering."""
         seed = seed_of(self.random_state)
         held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
-        self.window_ = window_of(self.window, sequences)
+        self.window_ = window_of(self.window, sequences, int(self.n_hidden))
         standard = Standard.of(sequences)
         self.mean_, self.std_ = standard.mean, standard.std
         sequences, standard = sequences.windows(self.window_), standard.wide(self.window_)
@@ -171,7 +173,7 @@ class Estimator(BaseEstimator):
             self.history_ = train(
                 model,
                 task,
-                lr=float(self.lr),
+                lr=float(self.lr) * math.sqrt(max(WIDE / int(self.n_hidden), 1.0)),
                 max_epochs=int(self.max_epochs),
                 batch_size=batch_size,
                 patience=int(self.patience),

@@ -26,13 +26,14 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
       delay), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
     - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
-      as many as leave 32 steps: fewer, wider steps train better and cost a device less.
+      as many as leave 32 steps (n_hidden/2 below 64 units): fewer, wider steps train better and cost a device less.
     - `activation_bits`: of the states in the integer program.
-    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth.
+    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth. `lr` is for
+      64 units or more; n_hidden units below that train with lr·√(64/n_hidden).
     - `noise`: deviation of the noise added to standardised samples in training.
     - `validation_fraction`, `patience`: this share of every class is held out; training stops `patience` epochs after
-      the loss there was smallest, and the weights of that epoch are kept. Where fewer than twenty sequences would be
-      held out none is, and the training loss is watched.
+      the loss there was smallest, and the weights of that epoch are kept. An epoch of fewer than 16 batches counts as
+      that share of one. Where fewer than twenty sequences would be held out none is, and the training loss is watched.
     - `class_weight`: None, "balanced" or a dict from label to weight.
     - `random_state`: a seed; None takes one from the system. The global generators are never touched.
     - `device`, `verbose`: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.

@@ -15,6 +15,7 @@ from qornn.train.evaluate import evaluate
 from qornn.train.log import Display, MetricsLog
 from qornn.train.loop import Interrupted, Trainer
 
+EPOCH = 16  # steps that an epoch counts as at least: a loss after fewer says little
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
@@ -25,15 +26,18 @@ class _Enough(Exception):
 
 
 class EarlyStopping(Trainer):
-    """Keeps the weights of the epoch with the smallest watched loss, and stops `patience` epochs after it."""
+    """Keeps the weights of the epoch with the smallest watched loss, and stops `patience` epochs after it.
 
-    patience: int
+    An epoch of fewer than 16 steps counts as that share of one.
+    """
+
+    patience: float  # epochs
     history: list[dict[str, float]]
     kept: dict[str, Tensor]
 
     def fit(self, patience: int) -> list[dict[str, float]]:
         """Train; the model is left with the best weights. One record an epoch is returned."""
-        self.patience, self.history, self.kept = patience, [], {}
+        self.patience, self.history, self.kept = patience * max(EPOCH / self.steps_per_epoch, 1.0), [], {}
         self._smallest, self._since, self._losses = math.inf, 0, list[float]()
         try:
             self.run()

@@ -40,7 +40,8 @@ def fit(asked: Fit) -> dict[str, Any]:
         raise SettingsError(
             "--class-weight is for classes, but the labels are values; leave it out, or --task classify"
         )
-    window = width.window_for(problem, asked.estimator.get("window", "auto"))
+    model = width.make_estimator(problem.kind, bits[0], **asked.estimator)
+    window = width.window_for(problem, model.window, model.n_hidden)
     asked = replace(asked, estimator={**asked.estimator, "window": window})
     facts = _facts(asked, problem, data.digest())
     output.check(asked.out, facts)

@@ -102,12 +102,12 @@ def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
     return (QORNNClassifier if kind == "classify" else QORNNRegressor)(bits=bits, **settings)
 
 
-def window_for(problem: Problem, window: int | str) -> int:
+def window_for(problem: Problem, window: int | str, n_hidden: int) -> int:
     """Samples a step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
     from qornn.estimators.windows import check_long_enough, window_of
 
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
-    found = min(window_of(window, part) for part in parts)
+    found = min(window_of(window, part, n_hidden) for part in parts)
     for part in parts:
         check_long_enough(part, found)
     return found

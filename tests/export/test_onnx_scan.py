@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import QornnError, SettingsError, WriteError
@@ -96,7 +96,6 @@ def test_states_are_those_of_the_law(form, activation, codes, tmp_path):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs(tables=False), seed=st.integers(0, 2**32 - 1))
 def test_any_program(program, seed, tmp_path):
     assert_same(program, opened(program, tmp_path), random_input(program, seed))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.export.onnx_scan import onnx
@@ -55,7 +55,6 @@ def test_states_are_those_of_the_law(kind, form, tmp_path):
     assert (states < 0).any()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=structured_programs(forms=FORMS), seed=st.integers(0, 99))
 def test_any_program(program, seed, tmp_path):
     assert_same(program, opened(program, tmp_path), random_input(program, seed))

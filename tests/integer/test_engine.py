@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import QornnError, SettingsError
@@ -184,7 +184,6 @@ def test_readouts_and_lengths(readout, relu, steps):
 
 @pytest.mark.slow
 @native
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     n_h=st.integers(1, 70),

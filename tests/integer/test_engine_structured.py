@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_input
 from structured_programs import make_program, make_W, written_dense
@@ -59,7 +59,6 @@ def test_small_and_large(kind, parts):
     assert (engine.run(program, x) == y).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     form=st.sampled_from(FORMS),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from program_files import put, sealed, split
 from strategies import random_input, same
@@ -75,7 +75,6 @@ def test_the_bound_is_reached(n, k_a):
     assert readout.outputs(top * bent)[1] == -(root * n * top + 13)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1), log_n=st.integers(1, 8), bits=st.integers(2, 8), k_a=st.integers(4, 12),
     relu=st.booleans(),

@@ -171,7 +171,6 @@ def test_a_unit_of_the_input_too_small_to_divide_by_is_refused(alpha):
         Samples(**whole, alpha=alpha, scale=1.0)
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs())
 def test_the_true_size_is_what_is_stored(program):
     n_h, n_i, n_o = program.n_h, program.n_i, program.n_o
@@ -184,7 +183,6 @@ def test_the_true_size_is_what_is_stored(program):
     assert program.true_bytes == size + program.requant.stored_bytes
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs())
 def test_every_array_of_a_program_is_closed_to_writing(program):
     for part in fields(program):
@@ -258,7 +256,6 @@ def test_identity_is_modrelu_without_bias():
     assert ours[0, 0].tolist() == [4, -4]
 
 
-@settings(deadline=None, max_examples=40)
 @given(programs(), st.integers(0, 99))
 def test_all_steps_read_out_end_with_the_last(program, seed):
     x = random_input(program, seed)

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import round_exactly
 
@@ -29,7 +29,6 @@ def exactly(a, c, top):
     return min(round_exactly(a * c), top)
 
 
-@settings(deadline=None)
 @given(factors, bits)
 def test_thresholds_and_table_are_exact_and_equal_on_all_values_up_to_saturation_and_beyond(c, k_a):
     top = 2 ** (k_a - 1) - 1
@@ -41,7 +40,6 @@ def test_thresholds_and_table_are_exact_and_equal_on_all_values_up_to_saturation
     assert thresholds.magnitude(few, top).tolist() == [exactly(int(v), c, top) for v in few]
 
 
-@settings(deadline=None)
 @given(factors, st.integers(4, 6), st.integers(1, 12))
 def test_the_differing_count_is_that_of_brute_force(c, k_a, shift):
     """With few bits in the multiplier many values differ, with all of them none or almost none."""

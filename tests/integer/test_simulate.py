@@ -16,9 +16,6 @@ from qornn.integer.requant import PerRow, differing, make_multiplier, make_table
 from qornn.integer.simulate import SaturationWarning, input_sums, preactivation, simulate
 from qornn.recurrence.reference import recurrence
 
-quick = settings(deadline=None)
-slow = settings(deadline=None, max_examples=60)
-
 
 def half_away(x):
     """Independent of the package: nearest by floor and ceil, ties to the larger magnitude. x is not negative."""
@@ -48,7 +45,6 @@ def float_reference(net, raw):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
 @given(nets(), st.integers(0, 99))
 def test_scheme_paper_equals_the_float64_reference_bit_for_bit(net, seed):
     raw = random_input(paper(net), seed)
@@ -77,7 +73,6 @@ def test_the_float64_reference_is_met_at_every_e_and_every_number_of_bits(activa
 
 
 @pytest.mark.slow
-@slow
 @given(nets(activation="relu", largest=3), st.integers(0, 99))
 def test_scheme_paper_is_the_rescaled_network_in_exact_arithmetic(net, seed):
     """The formula with c, e and s is the network (W, λU) with λ = 1/(α_i α_U) and states on the grid of α_h."""
@@ -96,7 +91,6 @@ def test_scheme_paper_is_the_rescaled_network_in_exact_arithmetic(net, seed):
     assert simulate(paper(net), raw)[0][0].tolist() == want
 
 
-@slow
 @given(nets(k_a=7), st.integers(0, 99))
 def test_the_forms_of_requantization_agree(net, seed):
     thresholds = paper(net)
@@ -111,7 +105,6 @@ def test_the_forms_of_requantization_agree(net, seed):
         assert y_again.tolist() == y.tolist()
 
 
-@settings(deadline=None, max_examples=80)
 @given(nets(largest=4), st.booleans(), st.integers(0, 99))
 def test_scheme_per_row_is_within_its_proved_bound_of_exact_arithmetic(net, identity, seed):
     program, errors = per_row(net, identity)
@@ -138,7 +131,6 @@ def outputs(W, U, V, b, b_o, x, activation):
     return states @ V.T + b_o
 
 
-@quick
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.sampled_from(["relu", "modrelu"]))
 def test_rescaling_the_input_and_the_readout_changes_no_output(seed, factor, activation):
     """(W, U, V) and (W, λU, V/λ) agree, b scaled by λ for modReLU."""
@@ -159,7 +151,6 @@ def test_rescaling_the_input_and_the_readout_changes_no_output(seed, factor, act
 
 
 @pytest.mark.slow
-@slow
 @given(nets(), st.integers(-6, 6), st.integers(0, 99))
 def test_rescaling_by_a_power_of_two_changes_no_integer_and_no_output(net, power, seed):
     factor = 2.0**power
@@ -281,7 +272,6 @@ def test_two_units_by_hand_integer_readout():
     assert program.readout.values(y).tolist() == [[-443.0, 7.5], [12.5, 307.5]]
 
 
-@slow
 @given(programs(), st.integers(0, 99))
 def test_a_batch_is_its_sequences_one_by_one_and_lengths_cut_them(program, seed):
     x, lengths = random_input(program, seed, B=3, T=5), [5, 1, 3]
@@ -293,7 +283,6 @@ def test_a_batch_is_its_sequences_one_by_one_and_lengths_cut_them(program, seed)
         assert (y[i] if program.steps == "last" else y[i, :n]).tolist() == y_alone[0].tolist()
 
 
-@slow
 @given(programs(), st.integers(0, 99))
 def test_no_state_is_past_its_bits_and_no_sum_past_its_bound(program, seed):
     x = random_input(program, seed)

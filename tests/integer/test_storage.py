@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from program_files import bases, put, put_tensor, sealed, split
 from strategies import paper, per_row, programs, random_input, random_net, same
@@ -24,11 +24,8 @@ from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, save
 from qornn.train.checkpoint import Checkpoint
 from qornn.train.checkpoint import save as save_checkpoint
 
-in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
 
 @pytest.mark.slow
-@settings(in_one_folder, max_examples=150)
 @given(programs(), st.integers(0, 99))
 def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):
     path = tmp_path / "net.qornn"

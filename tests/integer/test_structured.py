@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import random_input
 from structured_programs import FORMS, KINDS, make_program, make_W, matrices, signs, structured_programs, written_dense
@@ -22,7 +22,6 @@ from qornn.integer.structured import STRUCTURED, Cycle, Delay, Hadamard
 rng = np.random.default_rng(0)
 
 
-@settings(deadline=None, max_examples=60)
 @given(matrices())
 def test_written_out_it_is_exactly_orthogonal(W):
     """Integers with W Wᵀ = N·I, and alpha = 1/√N."""
@@ -32,7 +31,6 @@ def test_written_out_it_is_exactly_orthogonal(W):
     assert float(W.alpha) == pytest.approx(N**-0.5, rel=1e-15)  # one rounding of a float64
 
 
-@settings(deadline=None, max_examples=100)
 @given(matrices(), st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_the_product_is_that_of_the_written_out_matrix(W, seed, B):
     rng = np.random.default_rng(seed)
@@ -74,14 +72,12 @@ def test_the_matrices_are_the_ones_meant(kind):
     assert (W.written_out() == want).all()
 
 
-@settings(deadline=None, max_examples=60)
 @given(matrices())
 def test_row_sums_are_those_of_the_rows(W):
     true = np.abs(W.written_out()).sum(1)
     assert (true == W.row_sums()).all()
 
 
-@settings(deadline=None, max_examples=60)
 @given(structured_programs(), st.integers(0, 99))
 def test_a_dense_program_of_the_written_out_matrix_does_the_same(program, seed):
     x = random_input(program, seed, T=12)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from program_files import put, put_tensor, sealed, split
 from strategies import random_input, same
@@ -15,7 +15,6 @@ from qornn.integer.structured import Cycle, Delay, Hadamard
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(structured_programs(), st.integers(0, 99))
 def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):
     path = tmp_path / "net.qornn"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import CheckpointError
@@ -68,7 +68,6 @@ def test_nothing_but_the_files_is_left_behind(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_changed_byte_or_a_cut_is_an_error_or_changes_nothing(tmp_path, data):
     path = checkpoints.save(tmp_path, sample())

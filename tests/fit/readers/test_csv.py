@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import DataError, QornnError
@@ -202,7 +202,6 @@ def test_text_of_two_bytes_a_letter_is_refused(tmp_path):
         read(tmp_path / "d.csv")
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     rows=st.lists(
         st.tuples(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5), st.sampled_from(["a", "b b", 'c"c', "d,d"])),
@@ -224,7 +223,6 @@ def test_what_csv_writes_is_read_back(tmp_path_factory, rows, delimiter):
     assert data.train.y.tolist() == [label for _, label in rows]
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.text(alphabet="0123,;\t\n\r\"'.-ae \x00é", max_size=60))
 def test_any_text_is_data_or_our_error(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("csv") / "d.csv"

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import DataError, QornnError
@@ -144,7 +144,6 @@ def _stored(compressed):
     return file.getvalue()
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.sampled_from([_stored(False), _stored(True)]), st.data())
 def test_a_damaged_file_is_our_error_or_still_arrays(tmp_path_factory, whole, draw):
     damaged = bytearray(whole)

@@ -12,6 +12,7 @@ _HOMES = {
     "OrthogonalRNN": "qornn.model",
     "OrthogonalRecurrence": "qornn.model",
     "ModReLU": "qornn.model",
+    "Stack": "qornn.model",
     "train": "qornn.train",
     "resume": "qornn.train",
     "Trainer": "qornn.train",
@@ -33,6 +34,7 @@ __all__ = [
     "QORNNClassifier",
     "QORNNRegressor",
     "QornnError",
+    "Stack",
     "Trainer",
     "calibrate",
     "export",
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from qornn.integer.simulate import simulate
     from qornn.lowering.calibrate import calibrate
     from qornn.lowering.lower import lower
-    from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN
+    from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN, Stack
     from qornn.train import Trainer, resume, train
     from qornn.zoo.opening import load
 

@@ -13,13 +13,15 @@ from unittest import mock
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "integer"))  # strategies.py, structured_programs.py
+from single import changed
 from strategies import paper, per_row, random_input, random_net, random_readout
 from structured_programs import FORMS, KINDS, make_program, make_W
 
 from qornn import export
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer import engine
-from qornn.integer.parts import Codes, FloatReadout, Samples
+from qornn.integer.engine import run as engine
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.readout import FloatReadout
 from qornn.integer.requant import Table
 from qornn.integer.simulate import simulate
 from qornn.verify import verify
@@ -84,7 +86,7 @@ def _normalised(program, rng):
     shift = rng.integers(20, 45, n_i)
     multiplier, offset = rng.integers(0, 2**31, n_i), rng.integers(-1000, 1000, n_i)
     samples = replace(program.input, low=low, high=high, offset=offset, multiplier=multiplier, shift=shift)
-    return replace(program, input=samples)
+    return changed(program, input=samples)
 
 
 def _structured(rng):

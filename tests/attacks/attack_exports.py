@@ -17,7 +17,7 @@ from c_programs import make
 
 from qornn import export
 from qornn.errors import QornnError
-from qornn.export.c99 import make as files_of
+from qornn.export.c99.make import make as files_of
 from qornn.verify import verify
 from qornn.verify.folder import FREE
 

@@ -15,7 +15,7 @@ from program_files import bases, sealed, split
 from strategies import random_input, same
 
 from qornn.errors import ProgramError
-from qornn.integer.parts import FloatReadout
+from qornn.integer.readout import FloatReadout
 from qornn.integer.simulate import simulate
 from qornn.integer.storage import load, save
 
@@ -96,7 +96,7 @@ def hostile(data, rng):
     """The file with one fact or one tensor changed, and the digest that it ought to have; None where none is made."""
     _, facts, tensors = split(data)
     if rng.random() < 0.5:
-        facts = {**facts, "parts": tamper(facts["parts"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
+        facts = {**facts, "layers": tamper(facts["layers"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
     else:
         tensors = tamper_tensors(tensors, rng)
     return sealed(facts, tensors) if isinstance(facts, dict) else None

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from c_programs import GCC, STRICT, compile_and_run, make, needs_gcc
 from hypothesis import given, settings
+from single import changed
 from strategies import programs
 
 import qornn
 from qornn import export
-from qornn.export import c_arrays, c_vectors
-from qornn.export.c99 import state_bytes
+from qornn.export.c99 import arrays as c_arrays
+from qornn.export.c99 import make as c_make
+from qornn.export.c99 import vectors as c_vectors
 from qornn.integer.simulate import simulate
 
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -55,7 +57,7 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
     assert "stack and code: `qornn verify" in memory
     assert re.findall(r"a step +(\d+)\n +a readout +(\d+)", work) == [(str(13 * 16), str(13 * 3))]
     all_ram = int(re.search(r"RAM: all, but for the stack +(\d+)", memory)[1])
-    assert all_ram == state_bytes(program) + 12
+    assert all_ram == c_make.make(program, name="net", vector_steps=1, command="").ram_bytes
     assert f"#define net_RAM_BYTES {all_ram} " in text
 
 
@@ -69,7 +71,7 @@ def test_the_stated_state_is_the_real_one(tmp_path):
             '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
         )
         said = compile_and_run(tmp_path, [main], f"-I{folder}")
-        assert int(said) == state_bytes(program)
+        assert int(said) == c_make.make(program, name="net", vector_steps=1, command="").ram_bytes - 4 * program.n_o
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     program = make(normalised=True)
     # A third, rounded, and offsets that leave little of the product: fused, many of these ties would not be ties.
     thirds = {"alpha": 1.0, "offset": np.array([-1000, -999, 3]), "multiplier": np.full(3, 3 << 28)}
-    program = replace(program, input=replace(program.input, **thirds))
+    program = changed(program, input=replace(program.input, **thirds))
     folder = export.c(program, tmp_path / "out", name="net")
     gain, offset = program.input.gain(), program.input.offset
     rng = np.random.default_rng(0)
@@ -273,10 +275,10 @@ def test_hash_is_fnv_1a():
 
 
 def test_probes_meet_every_state(tmp_path):
-    states = c_vectors.probe_states(make(activation="modrelu", n_h=30))
+    (states,) = c_vectors.probe_states(make(activation="modrelu", n_h=30))
     assert (np.abs(states).max(0) > 0).all()
     assert states.min() < 0 < states.max()
-    assert c_vectors.probe_states(make(n_h=30)).min() >= 0
+    assert c_vectors.probe_states(make(n_h=30))[0].min() >= 0
 
 
 @needs_gcc
@@ -304,14 +306,14 @@ def test_a_readme_shows_what_a_program_says_of_itself_and_obeys_none_of_it(tmp_p
 @pytest.mark.parametrize("V", [3e38, -3e38])
 def test_outputs_that_C_has_no_number_for_are_refused(tmp_path, V):
     program = make()
-    program = replace(program, readout=replace(program.readout, V=np.full_like(program.readout.V, V)))
+    program = changed(program, readout=replace(program.readout, V=np.full_like(program.readout.V, V)))
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(qornn.errors.QornnError, match="largest float32"):
         export.c(program, tmp_path / "out", name="net")
     assert not (tmp_path / "out").exists()
 
 
 def test_vectors_that_no_memory_holds_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("qornn.export.c99.STATES_LIMIT", 2 * 13 * 20)
+    monkeypatch.setattr("qornn.export.c99.make.STATES_LIMIT", 2 * 13 * 20)
     export.c(make(), tmp_path / "out", name="net", vector_steps=20)
     with pytest.raises(qornn.errors.QornnError, match="take 20"):
         export.c(make(), tmp_path / "out", name="net", vector_steps=21)

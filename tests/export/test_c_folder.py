@@ -17,7 +17,7 @@ from killing import killed_at_rename
 from qornn import export
 from qornn._io import files
 from qornn.errors import QornnError, SettingsError, WriteError
-from qornn.export import c_arrays, c_folder
+from qornn.export.c99 import folder as c_folder
 from qornn.verify import verify
 
 RUNTIME = Path(qornn.__file__).parent / "runtime"
@@ -42,13 +42,16 @@ def test_runtime_files_are_copied_unmodified(folder):
         assert path.read_bytes() == (RUNTIME / path.name).read_bytes()
 
 
-def test_the_struct_has_the_fields_we_initialise():
+@pytest.mark.parametrize("struct", ["input", "recurrent", "readout"])
+def test_the_struct_has_the_fields_we_initialise(folder, struct):
     """In that order: they are initialised by position, since C++ has no other way."""
-    header = (RUNTIME / "qornn.h").read_text()
-    body = re.search(r"typedef struct \{(.*?)\} qornn_program;", header, re.DOTALL)[1]
+    header = (RUNTIME / f"qornn_{struct}.h").read_text()
+    body = re.search(rf"typedef struct \{{([^{{}}]*)\}} qornn_{struct};", header)[1]
     statements = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")
     fields = [re.search(r"\w+$", part.strip())[0] for line in statements if line.strip() for part in line.split(",")]
-    assert tuple(fields) == c_arrays.FIELDS
+    (model,) = (path for path in folder.glob("*.c") if path.with_suffix(".qornn").exists())
+    made = re.search(rf"static const qornn_{struct} \w+ = \{{(.*?)\n\}};", model.read_text(), re.DOTALL)[1]
+    assert re.findall(r"/\* (\w+) \*/", made) == fields
 
 
 @needs_gcc
@@ -179,7 +182,7 @@ def test_a_file_however_large_is_not_read_whole_to_tell_whose_it_is(folder, name
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["Makefile", "example_main.c", "qornn_step.h"])
+@pytest.mark.parametrize("name", ["Makefile", "example_main.c", "qornn_dense.h"])
 def test_exporting_again_writes_to_nothing_outside_the_folder(folder, tmp_path, name):
     """Somebody else may have packed it, with links."""
     mine = tmp_path / "mine"
@@ -268,7 +271,7 @@ def test_command_line(qornn_command, tmp_path):
     seen = json.loads(qornn_command("verify", out, "--json").stdout)
     assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
     text = (out / "net.c").read_text()
-    (out / "net.c").write_text(re.sub(r"(net_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
+    (out / "net.c").write_text(re.sub(r"(net_layer0_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
     failed = qornn_command("verify", out, "--json", check=False)
     assert failed.returncode == 1
     assert json.loads(failed.stdout)["exact"] is False

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from single import changed
 
 from qornn.errors import QornnError, SettingsError, WriteError
-from qornn.export import onnx_scan
-from qornn.export.onnx_scan import onnx
-from qornn.integer.parts import Codes, FloatReadout, ModReLU, Samples
+from qornn.export.onnx_scan import scan as onnx_scan
+from qornn.export.onnx_scan.scan import onnx
+from qornn.integer.activations import ModReLU
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.readout import FloatReadout
 from qornn.integer.requant import PerRow
 from qornn.integer.simulate import simulate
 
@@ -36,7 +39,7 @@ def make(form="per-row", activation="relu", *, codes=False, integer=False, steps
         program, _ = per_row(net, form.endswith("I"), readout, steps)
     else:
         program = paper(net, form, readout, steps)
-    return program if integer else replace(program, readout=replace(program.readout, relu=relu))
+    return program if integer else changed(program, readout=replace(program.readout, relu=relu))
 
 
 def normalised(program, seed=0):
@@ -47,7 +50,7 @@ def normalised(program, seed=0):
     shift[0] = 0  # no rounding there
     multiplier = np.where(shift, rng.integers(0, 2**31, n_i), 1)
     offset = rng.integers(-1000, 1000, n_i)
-    return replace(
+    return changed(
         program, input=replace(program.input, low=-30000, high=32000, offset=offset, multiplier=multiplier, shift=shift)
     )
 
@@ -121,7 +124,7 @@ def test_the_largest_offset_multiplier_and_shift(tmp_path):
         "shift": [61, 61, 20, 0],
     }
     extreme = Samples(bits=16, alpha=1.0, low=-(2**15), high=2**15 - 1, **{k: np.array(v) for k, v in ends.items()})
-    program = replace(program, input=extreme)
+    program = changed(program, input=extreme)
     x = random_input(program, 0, B=5, T=8)
     assert_same(program, opened(program, tmp_path), x)
 
@@ -132,9 +135,9 @@ def test_rows_far_past_saturation(activation, tmp_path):
     program = make("per-row", activation, n_h=33)
     rng = np.random.default_rng(0)
     M_W, M_U = rng.integers(2**20, 2**29, (2, 33))
-    program = replace(program, requant=PerRow(M_W=M_W, M_U=M_U, shift=rng.integers(1, 6, 33)))
+    program = changed(program, requant=PerRow(M_W=M_W, M_U=M_U, shift=rng.integers(1, 6, 33)))
     if program.bias is not None:
-        program = replace(program, activation=ModReLU(bias=rng.integers(-(2**50), 2**50, 33)))
+        program = changed(program, activation=ModReLU(bias=rng.integers(-(2**50), 2**50, 33)))
     states = assert_same(program, opened(program, tmp_path), random_input(program, 0, T=30))
     assert (np.abs(states) == program.state.top).any()
 
@@ -287,7 +290,7 @@ def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_neither_torch_nor_onnx_is_imported_before_it_is_needed():
-    code = "import sys, qornn.export.onnx_scan; print(*{'torch', 'onnx'} & set(sys.modules))"
+    code = "import sys, qornn.export.onnx_scan.scan; print(*{'torch', 'onnx'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
 
 

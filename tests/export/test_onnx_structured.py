@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qornn.export.onnx_scan import onnx
-from qornn.integer.parts import Codes, FloatReadout
+from qornn.export.onnx_scan.scan import onnx
+from qornn.integer.inputs import Codes
+from qornn.integer.matrices import Cycle, Delay, Hadamard
+from qornn.integer.readout import FloatReadout
 from qornn.integer.simulate import simulate
-from qornn.integer.structured import Cycle, Delay, Hadamard
 
 ox = pytest.importorskip("onnx", reason="pip install 'qornn[onnx]'")
 ort = pytest.importorskip("onnxruntime", reason="pip install 'qornn[onnx]'")
@@ -116,18 +117,17 @@ def test_delay_lines_written_out_take_the_bits_they_need(lines, kind, tmp_path):
 
 
 def test_entries_past_eight_bits_are_stored_in_thirty_two():
-    from qornn.export.onnx_product import weights
-    from qornn.export.onnx_scan import _Graph
+    from qornn.export.onnx_scan.graph import Graph
 
     for value, kind in ((-128, "INT8"), (128, "INT32"), (-129, "INT32"), (7, "INT4"), (8, "INT8"), (-8, "INT4")):
-        graph = _Graph()
+        graph = Graph()
         entries = np.array([[0, value]])
-        weights(graph, "W", entries, bits_of(entries))
+        graph.weights("W", entries, bits_of(entries))
         assert graph.initializers[0].data_type == getattr(ox.TensorProto, kind)
 
 
 def bits_of(entries):
-    from qornn.export.onnx_product import _bits
+    from qornn.export.onnx_scan.matrices import _bits
 
     return _bits(entries)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import safetensors.numpy
+from single import changed
 from strategies import paper, per_row, random_net, random_readout
 from structured_programs import KINDS as STRUCTURED
 from structured_programs import make_program, make_W
@@ -24,7 +25,7 @@ def bases():
         paper(modrelu, "thresholds").with_provenance(seed=3, recipe={"task": "copy", "lr": 0.1}),
         paper(relu, "table", random_readout(rng, 3, relu=True)),
         paper(replace(relu, activation="identity"), "multiplier"),
-        replace(normalised, input=samples, W=replace(normalised.W, alpha=[0.1, 0.2, 0.3])),
+        changed(normalised, input=samples, W=replace(normalised.W, alpha=[0.1, 0.2, 0.3])),
         *(
             make_program(make_W(kind, rng, small=True), "multiplier", "biased", k_a=5, bits_V=3 + number)
             for number, kind in enumerate(STRUCTURED)
@@ -47,6 +48,22 @@ def sealed(facts, tensors):
         digest.update(f"{name!r}|{tensors[name].dtype}|{tensors[name].shape}|".encode() + tensors[name].tobytes())
     header = json.dumps({**facts, "sha256": digest.hexdigest()}, sort_keys=True)
     return safetensors.numpy.save(tensors, metadata={"qornn": header})
+
+
+def at(part):
+    """Where a file says what a part of a program of one layer is."""
+    return (part,) if part in ("input", "readout") else ("layers", 0, part)
+
+
+def as_old(facts, tensors, schema):
+    """The same program as 0.1 wrote it: one layer, whose parts stand beside the input."""
+    (layer,), readout = facts["layers"], dict(facts["readout"])
+    steps = readout.pop("steps")
+    parts = {part: value for part, value in layer.items() if part != "kind"}
+    parts |= {"input": facts["input"], "readout": readout}
+    old = {"format": facts["format"], "schema": schema, "steps": steps, "parts": parts}
+    old["provenance"] = facts["provenance"]
+    return old, {name.removeprefix("layers.0."): tensor for name, tensor in tensors.items()}
 
 
 def put(*keys, value):

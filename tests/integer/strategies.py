@@ -5,11 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
+from single import changed, single
 
-from qornn.integer.matrix import Dense, Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.activations import Identity, ModReLU, ReLU
+from qornn.integer.factors import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.matrices import Dense, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.state import State
 
 BOUND = 2**29  # times a 24-bit c, float64 holds every product: the float reference is exact
 
@@ -102,7 +105,7 @@ def paper(net, form="thresholds", readout=None, steps="last"):
         "table": lambda: make_table(net.c, net.top, **shifts),
     }
     unit = net.alpha_i * net.alpha_U * net.alpha_h / 2 ** (net.k_a - 1)
-    return IntegerProgram(
+    return single(
         W=net.dense(),
         U=net.matrix(),
         state=State(bits=net.k_a, alpha=net.alpha_h),
@@ -129,7 +132,7 @@ def per_row(net, identity=False, readout=None, steps="last"):
     sums = np.stack([size_W.sum(1) * net.top, (size_U.max(1) if net.codes else size_U.sum(1)) * x_max], 1)
     requant, B, errors = make_per_row(*per_row_factors(net), sums, identity=identity, top=net.top)
     unit = net.alpha_h / 2 ** (net.k_a - 1)
-    program = IntegerProgram(
+    program = single(
         W=W,
         U=net.matrix(),
         state=State(bits=net.k_a, alpha=net.alpha_h),
@@ -226,7 +229,7 @@ def programs(draw, tables=True):
         program, _ = per_row(net, form.endswith("I"), readout, steps)
         if draw(st.booleans()):
             W = replace(program.W, alpha=rng.uniform(0.1, 1, n_h))
-            program = replace(program, W=W, U=replace(program.U, alpha=rng.uniform(0.1, 1, n_h)))
+            program = changed(program, W=W, U=replace(program.U, alpha=rng.uniform(0.1, 1, n_h)))
     else:
         program = paper(net, form, readout, steps)
     if isinstance(program.input, Samples) and draw(st.booleans()):
@@ -240,7 +243,7 @@ def programs(draw, tables=True):
             shift=rng.integers(20, 45, n_i),
             scale=draw(st.none() | st.floats(1e-3, 1e3)),
         )
-        program = replace(program, input=normalised)
+        program = changed(program, input=normalised)
     return program.with_provenance(**draw(st.dictionaries(st.text(), json_values, max_size=3)))
 
 
@@ -258,6 +261,8 @@ def same(a, b):
     """Whether two programs, or parts of one, agree in every field, types of arrays included."""
     if is_dataclass(a):
         return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     return type(a) is type(b) and a == b

@@ -1,16 +1,17 @@
 """Random structured matrices, and programs around any W, made apart from lowering/."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
+from single import changed, single
 
-from qornn.integer.matrix import Dense, Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import make_multiplier, make_per_row, make_table, make_thresholds
-from qornn.integer.structured import Cycle, Delay, Hadamard
+from qornn.integer.activations import Identity, ModReLU, ReLU
+from qornn.integer.factors import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.matrices import Cycle, Delay, Dense, Hadamard, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.state import State
 
 KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
 FORMS = ("multiplier", "thresholds", "table", "per-row")
@@ -95,7 +96,7 @@ def make_program(
         "modrelu": ModReLU(bias=bias),
         "relu": ReLU(),
     }
-    return IntegerProgram(
+    return single(
         W=W,
         U=Matrix(integers=U, bits=k_U, alpha=alpha_U),
         state=state,
@@ -130,4 +131,4 @@ def written_dense(program):
     integers = program.W.written_out()
     bits = 8 if np.abs(integers).max() > 1 else 2
     W = Dense(integers=integers, bits=bits, alpha=float(program.W.alpha) * 2 ** (bits - 1))
-    return replace(program, W=W)
+    return changed(program, W=W)

@@ -6,24 +6,31 @@ import shutil
 import subprocess
 import timeit
 from fractions import Fraction
+from importlib.resources import files
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from single import single
 
 from qornn.errors import QornnError, SettingsError
-from qornn.integer import abi, engine, layout
-from qornn.integer.matrix import Dense, Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram, row_sums
-from qornn.integer.requant import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer import layout
+from qornn.integer.activations import Identity, ModReLU, ReLU
+from qornn.integer.engine import run, structs
+from qornn.integer.engine import session as sessions
+from qornn.integer.engine.library import library
+from qornn.integer.factors import make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.matrices import Dense, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
 from qornn.integer.simulate import SaturationWarning, simulate
+from qornn.integer.state import State
 
 SIZES = (1, 2, 3, 5, 17, 64, 65, 170)
 WIDTHS = (1, 2, 3, 4, 5, 8, 17, 48)  # n_i
 REQUANTS = ("multiplier", "thresholds", "per-row")
-native = pytest.mark.skipif(engine.library() is None, reason="installed without the native integer engine")
+native = pytest.mark.skipif(library() is None, reason="installed without the native integer engine")
 
 
 def build(
@@ -48,7 +55,7 @@ def build(
             bits=9, alpha=1.0, low=-(2**15), high=2**15 - 1, offset=rng.integers(-9000, 9000, n_i),
             multiplier=rng.integers(0, 2**24, n_i), shift=rng.choice([0, 1, 25, 31], n_i),
         )  # fmt: skip
-    sums = np.stack(row_sums(W, U, inputs, state), 1)
+    sums = np.stack([W.row_sums() * state.top, inputs.sum_bound(U.integers)], 1)
     reach = state.top / max(1, np.median(sums[:, 1]))  # the input alone drives a unit to about its top
     if requant == "per-row":
         c_W, c_U = rng.uniform(0.5, 1.5, (2, n_h)) * np.array([[alpha / 2 ** (bits - 1)], [reach]])
@@ -70,7 +77,7 @@ def build(
     else:
         V = rng.integers(-128, 128, (n_o, n_h))
         out = IntReadout(V=V, bias=rng.integers(-(2**20), 2**20, n_o), scale=0.01, relu=relu)
-    return IntegerProgram(
+    return single(
         W=W, U=U, state=state, input=inputs, activation=kinds[activation](), requant=made, readout=out, steps=steps
     )
 
@@ -94,15 +101,15 @@ def assert_equal(program, lengths=None):
     x = data(program)
     states, y = simulate(program, x, lengths)
     for how in layout_kernels(program):
-        np.testing.assert_array_equal(engine.states(program, x, lengths, **how), states, err_msg=str(how))
-        got = engine.run(program, x, lengths, **how)
+        np.testing.assert_array_equal(run.states(program, x, lengths, **how), states, err_msg=str(how))
+        got = run.run(program, x, lengths, **how)
         assert got.dtype == y.dtype
         np.testing.assert_array_equal(got, y, err_msg=str(how))
     return states
 
 
 def layout_kernels(program):
-    return [{"layout": kind, "kernel": k} for kind in ("bytes", "packed") for k in engine.available(program, kind)]
+    return [{"layout": kind, "kernel": k} for kind in ("bytes", "packed") for k in run.available(program, kind)]
 
 
 @pytest.mark.slow
@@ -157,8 +164,8 @@ def test_the_order_of_U_changes_nothing(n_h, in_rows, monkeypatch):
         for bits_U in (2, 4, 7, 8):
             program = build(n_i, n_h=n_h, n_i=n_i, bits_U=bits_U, bits_x=16)
             x = data(program)
-            for kernel in engine.available(program, "packed"):
-                got = engine.states(program, x, layout="packed", kernel=kernel)
+            for kernel in run.available(program, "packed"):
+                got = run.states(program, x, layout="packed", kernel=kernel)
                 np.testing.assert_array_equal(got, simulate(program, x)[0], err_msg=f"{n_i} {bits_U} {kernel}")
 
 
@@ -168,8 +175,9 @@ def test_U_lies_in_rows_where_that_pays():
         rows = [n_i for n_i in range(1, 99) if layout.in_rows(n_i, bits)]
         assert rows == list(range(layout.LEAST_INPUTS[bits], 99))
         assert all(32 * layout.row_words(n_i, bits) <= 2 * n_i * bits for n_i in rows)
-    assert layout.U_in_rows(build(n_i=48))
-    assert not layout.U_in_rows(build(n_i=48, codes=True))
+    for codes in (False, True):
+        program = build(n_i=48, codes=codes)
+        assert ("U_planes" in program.layers[0].fields(program.input, layout.DEVICE)) is not codes
 
 
 @native
@@ -279,24 +287,59 @@ def test_a_step_costs_little_more_than_the_engine():
 def test_a_library_of_another_version_is_refused(tmp_path, monkeypatch):
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    for body in ("unsigned qornn_abi(void) { return 7; }", "int nothing;"):
+    old = 'const char *qornn_digest(void) { return "%s"; }'
+    for body in (old % ("0" * 64), "unsigned qornn_abi(void) { return 7; }", "int nothing;"):
         source, path = tmp_path / "old.c", tmp_path / f"old{len(body)}.so"
         source.write_text(body)
         subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", path], check=True)
         monkeypatch.setenv("QORNN_RUNTIME_LIBRARY", str(path))
         with pytest.raises(QornnError, match=r"another version.*install again"):
-            engine.library.__wrapped__()
+            library.__wrapped__()
 
 
-def test_fields_added_in_padding_change_the_layout_number(monkeypatch):
-    """sizeof does not see them."""
-    before = abi.fingerprint()
-    fields = list(abi._Model._fields_)
-    fields.insert([name for name, _ in fields].index("plain") + 1, ("more", ctypes.c_uint8))
-    wider = type("Wider", (ctypes.Structure,), {"_fields_": fields})
-    assert ctypes.sizeof(wider) == ctypes.sizeof(abi._Model)
-    monkeypatch.setattr(abi, "_Model", wider)
-    assert abi.fingerprint() != before
+def test_the_mirror_of_the_structs_is_as_the_compiler_lays_them_out(tmp_path):
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    lines = [f"  P({name}, {field})" for name, fields in structs.declared().items() for field, *_ in fields]
+    source = tmp_path / "offsets.c"
+    source.write_text(
+        '#include <stdio.h>\n#include "host/qornn_host_readout.h"\n#include "qornn_stream.h"\n'
+        '#define P(s, f) printf("%s %s %zu %zu %zu\\n", #s, #f, offsetof(s, f), sizeof(((s *)0)->f), sizeof(s));\n'
+        "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+    )
+    runtime = files("qornn") / "runtime"
+    subprocess.run(["gcc", f"-I{runtime}", source, "-o", tmp_path / "offsets"], check=True)
+    said = subprocess.run([tmp_path / "offsets"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {"qornn_input", "qornn_recurrent", "qornn_readout", "qornn_host_model", "qornn_batch"} <= {
+        line.split()[0] for line in said
+    }
+    for line in said:
+        name, field, offset, size, whole = line.split()
+        mirror = structs.struct(name)
+        place = getattr(mirror, field)
+        assert (place.offset, place.size, ctypes.sizeof(mirror)) == (int(offset), int(size), int(whole)), line
+
+
+def test_every_constant_has_the_value_of_the_compiler(tmp_path):
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    names = list(structs.constants())
+    source = tmp_path / "constants.c"
+    source.write_text(
+        '#include <stdio.h>\n#include "host/qornn_host.h"\nint main(void) {\n'
+        + "".join(f'  printf("%d\\n", (int){name});\n' for name in names)
+        + "  return 0;\n}\n"
+    )
+    subprocess.run(["gcc", f"-I{files('qornn') / 'runtime'}", source, "-o", tmp_path / "constants"], check=True)
+    said = subprocess.run([tmp_path / "constants"], check=True, capture_output=True, text=True).stdout.split()
+    assert list(map(int, said)) == list(structs.constants().values())
+
+
+def test_another_header_is_another_digest(monkeypatch):
+    before, texts = structs.digest(), structs.headers()
+    name = next(iter(texts))
+    monkeypatch.setattr(structs, "headers", lambda: {**texts, name: texts[name] + b" "})
+    assert structs.digest.__wrapped__() != before
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
@@ -308,19 +351,20 @@ def test_bad_threads_are_refused(threads):
 
 def test_ragged_lists_are_refused_with_the_way_out():
     program = build(15)
-    for run in (program.run, lambda x: engine.states(program, x)):
+    for way in (program.run, lambda x: run.states(program, x)):
         with pytest.raises(SettingsError, match=r"ragged.*pad.*lengths"):
-            run([[[1, 2], [3, 4]], [[1, 2]]])
+            way([[[1, 2], [3, 4]], [[1, 2]]])
 
 
 def test_without_the_library_the_law_itself_runs(monkeypatch):
-    monkeypatch.setattr(engine, "library", lambda: None)
+    for module in (run, sessions):
+        monkeypatch.setattr(module, "library", lambda: None)
     program = build(13)
     x = data(program)
     states, y = simulate(program, x)
-    assert engine.in_use() == engine.in_use(program) == "numpy"
+    assert run.in_use() == run.in_use(program) == "numpy"
     np.testing.assert_array_equal(program.run(x), y)
-    np.testing.assert_array_equal(engine.states(program, x), states)
+    np.testing.assert_array_equal(run.states(program, x), states)
     session = program.session()
     for t in range(x.shape[1]):
         last = session.step(x[0, t])
@@ -332,10 +376,10 @@ def test_a_table_is_run_by_the_law_itself(activation):
     program = build(7, n_h=17, activation=activation, requant="table", activation_bits=6)
     x, lengths = data(program), [9, 1, 5]
     states, y = simulate(program, x, lengths)
-    assert engine.in_use(program) == "numpy"
-    assert engine.available(program, "bytes") == []
+    assert run.in_use(program) == "numpy"
+    assert run.available(program, "bytes") == []
     np.testing.assert_array_equal(program.run(x, lengths), y)
-    np.testing.assert_array_equal(engine.states(program, x, lengths), states)
+    np.testing.assert_array_equal(run.states(program, x, lengths), states)
 
 
 @native
@@ -364,11 +408,11 @@ def test_inputs_out_of_range_are_refused_or_clipped_and_counted():
 
 @native
 def test_the_portable_kernel_is_always_there_and_named():
-    assert engine.in_use().startswith("native (")
+    assert run.in_use().startswith("native (")
     for kind in ("bytes", "packed"):
-        assert "portable" in engine.available(build(17), kind)
+        assert "portable" in run.available(build(17), kind)
     with pytest.raises(SettingsError, match="avx2"):
-        engine.run(build(17), data(build(17)), kernel="avx")
+        run.run(build(17), data(build(17)), kernel="avx")
 
 
 @pytest.mark.parametrize("bits", range(2, 9))

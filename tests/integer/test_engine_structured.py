@@ -13,11 +13,12 @@ from structured_programs import make_program, make_W, written_dense
 sys.path.append(str(Path(__file__).parents[1] / "verify"))
 from c_structured import FORMS, KINDS, structured
 
-from qornn.integer import engine
+from qornn.integer.engine import run as engine
+from qornn.integer.engine.library import library
 from qornn.integer.simulate import simulate
 from qornn.structure import transform
 
-pytestmark = pytest.mark.skipif(engine.library() is None, reason="installed without the native engine")
+pytestmark = pytest.mark.skipif(library() is None, reason="installed without the native engine")
 ACTIVATIONS = [("identity", True), ("identity", False), ("relu", False), ("modrelu", True)]
 
 

@@ -11,7 +11,7 @@ from program_files import put, sealed, split
 from strategies import random_input, same
 
 from qornn.errors import ProgramError
-from qornn.integer.parts import FloatReadout
+from qornn.integer.readout import FloatReadout
 from qornn.integer.simulate import simulate
 from qornn.integer.storage import HEADER_LIMIT, load
 
@@ -62,7 +62,7 @@ def test_a_hostile_file_with_the_right_digest_is_an_error_or_a_valid_program(sav
     for i in range(2000):
         _, facts, tensors = split(pairs[i % len(pairs)][1])
         if i % 2:
-            facts = {**facts, "parts": tamper(facts["parts"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
+            facts = {**facts, "layers": tamper(facts["layers"], rng)} if rng.random() < 0.9 else tamper(facts, rng)
         else:
             tensors = tamper_tensors(tensors, rng)
         if not isinstance(facts, dict):
@@ -133,7 +133,7 @@ def deep_file(data, depth, *keys):
     return outer_header(json.dumps({**outer, "__metadata__": {"qornn": inside}}).encode(), data[8 + length :])
 
 
-@pytest.mark.parametrize("keys", [("provenance", "a"), ("parts", "state", "alpha"), ("parts", "W", "kind")])
+@pytest.mark.parametrize("keys", [("provenance", "a"), ("layers", 0, "state", "alpha"), ("layers", 0, "W", "kind")])
 def test_deep_nesting_is_an_error_or_a_provenance_like_any_other(saved, keys):
     """Reading may still work at a depth where writing, for the digest or for the message, does not."""
     pairs, folder = saved
@@ -161,7 +161,7 @@ def test_tensors_that_lie_about_where_they_are(saved):
         {"dtype": "PICKLE"},
         {"shape": "4"},
     ):
-        header = {**outer, "W.integers": {**outer["W.integers"], **change}}
+        header = {**outer, "layers.0.W.integers": {**outer["layers.0.W.integers"], **change}}
         path.write_bytes(outer_header(json.dumps(header).encode(), data[8 + length :]))
         with pytest.raises(ProgramError, match="damaged or truncated"):
             load(path)

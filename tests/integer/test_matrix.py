@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import ProgramError
-from qornn.integer.matrix import Dense, Matrix, exact_product, packed_bytes
+from qornn.integer.matrices import Dense, Matrix, exact_product, packed_bytes
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([15, 31, 45, 50]))

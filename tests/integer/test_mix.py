@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_files import put, sealed, split
+from single import changed
 from strategies import random_input, same
 from structured_programs import make_program
 
 from qornn.errors import ProgramError
-from qornn.integer.parts import FloatReadout, IntReadout, State
-from qornn.integer.program import LIMIT, accumulator_bounds
+from qornn.integer.matrices import Cycle
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.requant import LIMIT
 from qornn.integer.simulate import simulate
+from qornn.integer.state import State
 from qornn.integer.storage import load, save
-from qornn.integer.structured import Cycle
 
 
 def sylvester(n):
@@ -29,7 +31,7 @@ def sylvester(n):
 
 def with_readout(readout, k_a=9):
     program = make_program(Cycle(units=readout.V.shape[1]))
-    return replace(program, readout=readout, state=State(bits=k_a, alpha=1.0))
+    return changed(program, readout=readout, state=State(bits=k_a, alpha=1.0))
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int64])
@@ -68,7 +70,7 @@ def test_the_bound_is_reached(n, k_a):
     V[1] = -(S @ bent) // root
     readout = IntReadout(V=V, bits=4, bias=[11, -13], scale=1.0, mix=True)
     program = with_readout(readout, k_a)
-    transformed, outputs = accumulator_bounds(program)[-2:]
+    transformed, outputs = program.readout.bounds(program.state.top)
     assert transformed.tolist() == [n * top]
     assert outputs.tolist() == [7 * n * top + 11, root * n * top + 13]
     assert readout.outputs(top * S[3])[0] == 7 * n * top + 11
@@ -85,7 +87,7 @@ def test_no_partial_sum_passes_the_bound(seed, log_n, bits, k_a, relu):
     V = rng.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), (2, n))
     V[1] = np.where(rng.random(n) < 0.9, 0, V[1])
     readout = IntReadout(V=V, bits=bits, bias=rng.integers(-99, 99, 2), scale=1.0, relu=relu, mix=True)
-    bounds = accumulator_bounds(with_readout(readout, k_a))[-1]
+    bounds = readout.bounds(with_readout(readout, k_a).state.top)[-1]
     S = sylvester(n).astype(np.int64)
     for row, bound in zip(V, bounds - np.abs(readout.bias), strict=True):
         h = top * np.where(S @ row < 0, -1, 1)
@@ -124,10 +126,10 @@ def test_on_disk(tmp_path, bits_V):
     x = random_input(program, 0)
     assert (simulate(load(tmp_path / "net.qornn"), x)[1] == simulate(program, x)[1]).all()
     _, facts, tensors = split((tmp_path / "net.qornn").read_bytes())
-    assert facts["parts"]["readout"].pop("mix") is True  # a file from before says nothing of it
+    assert facts["readout"].pop("mix") is True  # a file from before says nothing of it
     (tmp_path / "old.qornn").write_bytes(sealed(facts, tensors))
-    assert same(load(tmp_path / "old.qornn"), replace(program, readout=replace(program.readout, mix=False)))
-    put("parts", "readout", "mix", value="yes")(facts, tensors)
+    assert same(load(tmp_path / "old.qornn"), changed(program, readout=replace(program.readout, mix=False)))
+    put("readout", "mix", value="yes")(facts, tensors)
     (tmp_path / "edited.qornn").write_bytes(sealed(facts, tensors))
     with pytest.raises(ProgramError, match="the readout's mix is yes or no"):
         load(tmp_path / "edited.qornn")

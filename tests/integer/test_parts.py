@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from strategies import round_exactly
 
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.parts import Codes, FloatReadout, IntReadout, ModReLU, Samples, State
+from qornn.integer.activations import ModReLU
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.state import State
 
 RAW = {"bits": 9, "alpha": 256 / 255, "low": 0, "high": 255, "offset": [0], "multiplier": [1], "shift": [0]}
 

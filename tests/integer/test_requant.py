@@ -7,17 +7,8 @@ from hypothesis import strategies as st
 from strategies import round_exactly
 
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.requant import (
-    Multiplier,
-    PerRow,
-    Table,
-    Thresholds,
-    differing,
-    make_multiplier,
-    make_per_row,
-    make_table,
-    make_thresholds,
-)
+from qornn.integer.factors import differing, make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
 
 SHIFTS = {"shift_W": 0, "shift_U": 0}
 # c = α_W/2^(k−1+s) with α_W a float32; any rational works.

@@ -6,14 +6,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from single import input_sums, preactivation, single
 from strategies import nets, paper, per_row, per_row_factors, programs, random_input, round_exactly
 
 from qornn.errors import SettingsError
-from qornn.integer.matrix import Dense, Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import PerRow, differing, make_multiplier, make_table, make_thresholds
-from qornn.integer.simulate import SaturationWarning, input_sums, preactivation, simulate
+from qornn.integer.activations import Identity, ModReLU, ReLU
+from qornn.integer.factors import differing, make_multiplier, make_table, make_thresholds
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.matrices import Dense, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.requant import PerRow
+from qornn.integer.simulate import SaturationWarning, simulate
+from qornn.integer.state import State
 from qornn.recurrence.reference import recurrence
 
 
@@ -165,7 +169,7 @@ def test_rescaling_by_a_power_of_two_changes_no_integer_and_no_output(net, power
 def by_hand(requant, activation, readout=None, identity=False):
     """Two units: k = k_U = k_i = 3, k_a = 4, so that states end at 7."""
     zero = np.zeros(1, int)
-    return IntegerProgram(
+    return single(
         W=Dense(integers=[[3, -2], [1, -4]], bits=3, alpha=1.0, identity=identity),
         U=Matrix(integers=[[3], [-4]], bits=3, alpha=2.0),
         state=State(bits=4, alpha=1.0),

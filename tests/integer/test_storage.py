@@ -12,12 +12,15 @@ import safetensors.numpy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from program_files import bases, put, put_tensor, sealed, split
+from program_files import as_old, at, bases, put, put_tensor, sealed, split
+from single import changed
 from strategies import paper, per_row, programs, random_input, random_net, same
 
 from qornn.errors import ProgramError, WriteError
+from qornn.integer.inputs import INPUTS, Samples
+from qornn.integer.layers import Recurrent
 from qornn.integer.packing import pack, unpack
-from qornn.integer.parts import Samples
+from qornn.integer.readout import READOUTS
 from qornn.integer.simulate import simulate
 from qornn.integer.size import size
 from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, save
@@ -39,7 +42,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, program, seed):
     data = path.read_bytes()
     save(again, str(path))
     assert path.read_bytes() == data  # and the same program gives the same bytes
-    assert safetensors.numpy.load(data)["W.integers"].nbytes == program.W.stored_bytes
+    assert safetensors.numpy.load(data)["layers.0.W.integers"].nbytes == program.W.stored_bytes
 
 
 def test_equality_in_these_tests_sees_every_field():
@@ -52,8 +55,8 @@ def test_equality_in_these_tests_sees_every_field():
         ("requant", {"M_U": base.requant.M_U // 2}),
         ("readout", {"relu": True}),
     ]:
-        assert not same(base, replace(base, **{part: replace(getattr(base, part), **change)}))
-    assert not same(base, replace(base, steps="last"))
+        assert not same(base, changed(base, **{part: replace(getattr(base, part), **change)}))
+    assert not same(base, changed(base, steps="last"))
     assert not same(base, base.with_provenance(a=1))
 
 
@@ -62,32 +65,59 @@ def without_raw_units():
     return replace(base, input=replace(base.input, raw_scale=None, scale=1.0))
 
 
-def test_raw_units_are_of_schema_2_and_all_else_stays_as_it_was(tmp_path):
-    """A reader from before them refuses what it would misread, and reads the rest."""
+def test_raw_units_are_of_schema_2(tmp_path):
+    """A file of schema 1 that has them was made by nobody."""
     path = tmp_path / "net.qornn"
     base = without_raw_units()
-    base.save(path)
-    assert split(path.read_bytes())[1]["schema"] == 1
     program = replace(base, input=replace(base.input, raw_scale=np.full(base.n_i, 0.25)))
     program.save(path)
     _, facts, tensors = split(path.read_bytes())
-    assert facts["schema"] == 2
-    path.write_bytes(sealed({**facts, "schema": 1}, tensors))
+    path.write_bytes(sealed(*as_old(facts, tensors, 2)))
+    assert same(load(path), program)
+    path.write_bytes(sealed(*as_old(facts, tensors, 1)))
     with pytest.raises(ProgramError, match=r"schema 1 holds no input\.raw_scale"):
         load(path)
 
 
+def save_old(program, path):
+    """As schema 1."""
+    program.save(path)
+    _, facts, tensors = split(path.read_bytes())
+    path.write_bytes(sealed(*as_old(facts, tensors, 1)))
+
+
 def test_raw_units_of_schema_1_are_those_its_provenance_says(tmp_path):
     path, base = tmp_path / "net.qornn", without_raw_units()
-    base.with_provenance(input={"raw_scale": [0.25] * base.n_i}).save(path)
+    save_old(base.with_provenance(input={"raw_scale": [0.25] * base.n_i}), path)
     again = load(path)
     assert again.input.raw_scale.tolist() == [0.25] * base.n_i
     assert again.input.from_floats(np.full((1, base.n_i), 1.1)).tolist() == [[4] * base.n_i]
     x = random_input(base, 0)
     assert np.array_equal(simulate(again, x)[1], simulate(base, x)[1])
     for nonsense in ({"raw_scale": [0.3] * base.n_i}, {"raw_scale": [0.25]}, {"raw_scale": "x"}, [], 3):
-        base.with_provenance(input=nonsense).save(path)
+        save_old(base.with_provenance(input=nonsense), path)
         assert load(path).input.raw_scale is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("more", value=1), "should say format, schema, steps, parts and provenance"),
+        (put("parts", value=[]), "its parts should be W, U, state"),
+        (put("parts", "W", value=None), "W is of no kind known here: None"),
+        (put("parts", "readout", "steps", value="all"), "the readout should not say steps in schema 1"),
+        (put("steps", value="first"), "steps read out are 'last' or 'all'"),
+    ],
+)
+def test_what_is_wrong_with_an_old_file_is_said(change, message, tmp_path):
+    path = tmp_path / "net.qornn"
+    without_raw_units().save(path)
+    _, facts, tensors = split(path.read_bytes())
+    facts, tensors = as_old(facts, tensors, 1)
+    change(facts, tensors)
+    path.write_bytes(sealed(facts, tensors))
+    with pytest.raises(ProgramError, match=message):
+        load(path)
 
 
 @pytest.mark.parametrize("bits", range(2, 9))
@@ -141,50 +171,55 @@ def filled(packed):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("schema", value=3), "was made by a newer qornn, schema 3; this one reads up to 2: upgrade"),
-        (put("schema", value=0), "schema 0, where a number up to 2 should be"),
+        (put("schema", value=4), "was made by a newer qornn, schema 4; this one reads up to 3: upgrade"),
+        (put("schema", value=0), "schema 0, where a number up to 3 should be"),
         (put("schema", value="1"), "schema '1', where a number"),
         (put("schema", value=True), "schema True, where a number"),
         (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),
-        (put("more", value=1), "should say format, schema, steps, parts and provenance"),
-        (put("steps", value="first"), "steps read out are 'last' or 'all'"),
+        (put("more", value=1), "should say format, schema, input, layers, readout, provenance"),
+        (put("readout", "steps", value="first"), "steps read out are 'last' or 'all'"),
         (put("provenance", value=[]), "provenance cannot be a list"),
-        (put("parts", value=[]), "its parts should be W, U, state"),
+        (put("layers", value=[]), r"its layers should be a list of 1 to 64, not \[\]"),
+        (put("layers", 0, value=3), r"layer 0 is of no kind known here \(recurrent\): None"),
+        (put("layers", 0, "more", value={}), "layer 0 should have W, U, state, activation, requant, not U, W"),
         (
-            put("parts", "W", value=None),
+            put(*at("W"), value=None),
             r"of no kind known here \(dense, hadamard, cycle, delay\): None",
         ),
-        (put("parts", "W", "kind", value="fourier"), r"W is of no kind known here \(.*\): 'fourier'"),
-        (put("parts", "W", "kind", value=["dense"]), "W is of no kind known here"),
-        (put("parts", "W", "shape", value=[3]), "the shape of W must be two numbers"),
+        (put(*at("W"), "kind", value="fourier"), r"W is of no kind known here \(.*\): 'fourier'"),
+        (put(*at("W"), "kind", value=["dense"]), "W is of no kind known here"),
+        (put(*at("W"), "shape", value=[3]), "the shape of W must be two numbers"),
         (
-            put("parts", "W", "shape", value=[2**30, 2**30]),
+            put(*at("W"), "shape", value=[2**30, 2**30]),
             "integers of 3 bits take 432345564227567616 bytes, got uint8",
         ),
-        (put("parts", "W", "shape", value=[10**40, 3]), "each side of W must be a whole number"),
-        (put("parts", "W", "shape", value=[1, 9]), r"W must be square, got shape \(1, 9\)"),
-        (put("parts", "W", "bits", value=9), "bits of W must be a whole number"),
-        (put("parts", "W", "bits", value=4), "9 integers of 4 bits take 5 bytes, got uint8"),
-        (put("parts", "W", "bits", value=3.0), "bits of W must be a whole number"),
-        (put("parts", "W", "identity", value=0), "the identity of W is yes or no"),
-        (put("parts", "W", "colour", value="red"), "W should say bits, identity, not bits, colour, identity"),
-        (put("parts", "state", "bits", value=6), "6-bit states take 31 thresholds, got 15"),
-        (put("parts", "state", "alpha", value="1"), "alpha_h must be positive and finite"),
-        (put("parts", "readout", "scale", value=1e300), "readout scale .as float32. must be positive"),
-        (put("parts", "input", "low", value=None), "input low must be a whole number"),
-        (put("parts", "requant", "shift_U", value=30), "past the 32-bit accumulator"),
-        (put_tensor("W.integers", filled), "the bits that fill the last byte of packed integers must be zero"),
-        (put_tensor("W.integers", lambda t: t[:-1]), "9 integers of 3 bits take 4 bytes, got uint8"),
-        (put_tensor("W.integers", lambda t: t.reshape(2, 2)), r"take 4 bytes, got uint8\(2, 2\)"),
-        (put_tensor("W.integers", lambda t: t.view(np.int8)), "W.integers must be uint8, got int8"),
-        (put_tensor("W.alpha", lambda t: np.array(-t)), "alpha of W must be positive"),
-        (put_tensor("W.alpha", lambda t: t.astype(np.float32)), "W.alpha must be float64, got float32"),
+        (put(*at("W"), "shape", value=[10**40, 3]), "each side of W must be a whole number"),
+        (put(*at("W"), "shape", value=[1, 9]), r"W must be square, got shape \(1, 9\)"),
+        (put(*at("W"), "bits", value=9), "bits of W must be a whole number"),
+        (put(*at("W"), "bits", value=4), "9 integers of 4 bits take 5 bytes, got uint8"),
+        (put(*at("W"), "bits", value=3.0), "bits of W must be a whole number"),
+        (put(*at("W"), "identity", value=0), "the identity of W is yes or no"),
+        (put(*at("W"), "colour", value="red"), "W should say bits, identity, not bits, colour, identity"),
+        (put(*at("state"), "bits", value=6), "6-bit states take 31 thresholds, got 15"),
+        (put(*at("state"), "alpha", value="1"), "alpha_h must be positive and finite"),
+        (put(*at("readout"), "scale", value=1e300), "readout scale .as float32. must be positive"),
+        (put(*at("input"), "low", value=None), "input low must be a whole number"),
+        (put(*at("requant"), "shift_U", value=30), "past the 32-bit accumulator"),
+        (put_tensor("layers.0.W.integers", filled), "the bits that fill the last byte of packed integers must be zero"),
+        (put_tensor("layers.0.W.integers", lambda t: t[:-1]), "9 integers of 3 bits take 4 bytes, got uint8"),
+        (put_tensor("layers.0.W.integers", lambda t: t.reshape(2, 2)), r"take 4 bytes, got uint8\(2, 2\)"),
+        (put_tensor("layers.0.W.integers", lambda t: t.view(np.int8)), "W.integers must be uint8, got int8"),
+        (put_tensor("layers.0.W.alpha", lambda t: np.array(-t)), "alpha of W must be positive"),
+        (put_tensor("layers.0.W.alpha", lambda t: t.astype(np.float32)), "W.alpha must be float64, got float32"),
         (put_tensor("readout.V", lambda t: t * np.float32(np.nan)), "V must be finite"),
         (put_tensor("readout.W", lambda t: np.zeros(3)), "tensors that no part has: readout.W"),
-        (put_tensor("requant.values", lambda t: t[::-1].copy()), "thresholds must not decrease"),
-        (put_tensor("requant.M_I", lambda t: np.ones(3, np.int32)), "tensors that no part has: requant.M_I"),
-        (lambda facts, tensors: tensors.pop("activation.bias"), "tensor activation.bias is missing"),
-        (lambda facts, tensors: tensors.pop("U.integers"), "tensor U.integers is missing"),
+        (put_tensor("layers.0.requant.values", lambda t: t[::-1].copy()), "thresholds must not decrease"),
+        (
+            put_tensor("layers.0.requant.M_I", lambda t: np.ones(3, np.int32)),
+            "no part has: layers.0.requant.M_I",
+        ),
+        (lambda facts, tensors: tensors.pop("layers.0.activation.bias"), "tensor activation.bias is missing"),
+        (lambda facts, tensors: tensors.pop("layers.0.U.integers"), "tensor U.integers is missing"),
     ],
 )
 def test_what_is_wrong_is_said(saved, change, message):
@@ -194,7 +229,7 @@ def test_what_is_wrong_is_said(saved, change, message):
 
 
 def test_a_missing_M_I_is_missed(saved):
-    path = edit(saved, 3, lambda facts, tensors: tensors.pop("requant.M_I"))
+    path = edit(saved, 3, lambda facts, tensors: tensors.pop("layers.0.requant.M_I"))
     with pytest.raises(ProgramError, match="the identity offset needs the multipliers M_I"):
         load(path)
 
@@ -203,7 +238,7 @@ def test_hostile_shapes_make_nothing_large(saved):
     """A shape of 2^60 weights is held against four bytes before anything is made of it."""
     import tracemalloc
 
-    path = edit(saved, 0, put("parts", "U", "shape", value=[2**30, 2**30]))
+    path = edit(saved, 0, put(*at("U"), "shape", value=[2**30, 2**30]))
     tracemalloc.start()
     with pytest.raises(ProgramError, match="bytes, got uint8"):
         load(path)
@@ -276,15 +311,14 @@ def test_floats_return_exactly(tmp_path):
     base = bases()[0]
     awkward = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, float(np.nextafter(1, 2))]
     for alpha in awkward:
-        save(replace(base, state=replace(base.state, alpha=alpha)), tmp_path / "net.qornn")
+        save(changed(base, state=replace(base.state, alpha=alpha)), tmp_path / "net.qornn")
         assert Fraction(load(tmp_path / "net.qornn").state.alpha) == Fraction(alpha)
 
 
 def test_every_kind_of_part_is_saved_by_these_tests():
-    from qornn.integer.storage import KINDS
-
-    seen = {(name, type(getattr(program, name))) for program in bases() for name in KINDS}
-    assert seen == {(name, cls) for name, kinds in KINDS.items() for cls in kinds.values()}
+    parts = {**Recurrent.parts, "input": INPUTS, "readout": READOUTS}
+    seen = {(name, type(getattr(program, name))) for program in bases() for name in parts}
+    assert seen == {(name, cls) for name, kinds in parts.items() for cls in kinds.values()}
     assert any(isinstance(program.input, Samples) and program.input.scale for program in bases())
 
 

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from single import changed, input_sums, preactivation, single
 from strategies import random_input
 from structured_programs import FORMS, KINDS, make_program, make_W, matrices, signs, structured_programs, written_dense
 
 from qornn.errors import ProgramError
-from qornn.integer.matrix import Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import make_multiplier
+from qornn.integer.activations import Identity, ModReLU
+from qornn.integer.factors import make_multiplier
+from qornn.integer.inputs import Codes
+from qornn.integer.matrices import MATRICES, Cycle, Delay, Hadamard, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
 from qornn.integer.rounding import round_half_away
-from qornn.integer.simulate import input_sums, preactivation, simulate
-from qornn.integer.structured import STRUCTURED, Cycle, Delay, Hadamard
+from qornn.integer.simulate import simulate
+from qornn.integer.state import State
 
 rng = np.random.default_rng(0)
 
@@ -128,7 +130,7 @@ def test_the_bound_of_the_transform_is_reached_and_never_passed(n, row):
     along = W.written_out()[row]
     U = np.stack([7 * along, np.full(n, 7)], 1)
     state, bias = State(bits=8, alpha=1.0), np.full(n, 33)
-    program = IntegerProgram(
+    program = single(
         W=W,
         U=Matrix(integers=U, bits=4, alpha=1.0),
         state=state,
@@ -169,9 +171,9 @@ def test_a_linear_bias_is_added_before_the_sign_and_modrelus_after():
     program = make_program(Cycle(units=4), e=0, codes=True)
     bias = np.array([5, -5, 0, 1])
     U = np.array([[-3, 0, 0], [3, 0, 0], [-3, 0, 0], [-1, 0, 0]])
-    program = replace(program, U=replace(program.U, integers=U))
+    program = changed(program, U=replace(program.U, integers=U))
     got = {
-        kind: simulate(replace(program, activation=kind(bias=bias)), np.array([[0]]))[0][0, 0].tolist()
+        kind: simulate(changed(program, activation=kind(bias=bias)), np.array([[0]]))[0][0, 0].tolist()
         for kind in (Identity, ModReLU)
     }
     assert got[Identity] == [2, -2, -3, 0]
@@ -181,15 +183,15 @@ def test_a_linear_bias_is_added_before_the_sign_and_modrelus_after():
 def test_a_linear_bias_counts_in_the_bounds():
     program = make_program(Cycle(units=4), k_a=9)
     bound = program.accumulator_bound
-    biased = replace(program, activation=Identity(bias=[1000, -2000, 0, 0]))
+    biased = changed(program, activation=Identity(bias=[1000, -2000, 0, 0]))
     assert bound < biased.accumulator_bound <= bound + 2000
     with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
-        replace(program, activation=Identity(bias=[0, 0, 0, 2**31]))
+        changed(program, activation=Identity(bias=[0, 0, 0, 2**31]))
     wide = make_program(Cycle(units=4), "per-row")
     with pytest.raises(ProgramError, match=r"row 3: its 64-bit sum can reach .* past 2\^62"):
-        replace(wide, activation=Identity(bias=[0, 0, 0, 2**62]))
+        changed(wide, activation=Identity(bias=[0, 0, 0, 2**62]))
     with pytest.raises(ProgramError, match=r"the bias must be \(4,\)"):
-        replace(program, activation=Identity(bias=[1, 2, 3]))
+        changed(program, activation=Identity(bias=[1, 2, 3]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,11 +228,11 @@ def test_inputs_reach_only_the_heads_of_delay_lines():
     U = program.U.integers.copy()
     U[3, 1] = 1
     with pytest.raises(ProgramError, match="inputs reach only the first unit of each delay line; row 3 of U must be 0"):
-        replace(program, U=replace(program.U, integers=U))
+        changed(program, U=replace(program.U, integers=U))
     bias = program.bias.copy()
     bias[13] = -1
     with pytest.raises(ProgramError, match="row 13 of the bias must be 0"):
-        replace(program, activation=Identity(bias=bias))
+        changed(program, activation=Identity(bias=bias))
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,7 @@ def test_bad_structure_is_refused_in_words(make, message):
 
 
 def test_every_structured_kind_is_tested_here():
-    assert {make_W(kind, np.random.default_rng(0)).kind for kind in KINDS} == set(STRUCTURED)
+    assert {make_W(kind, np.random.default_rng(0)).kind for kind in KINDS} == set(MATRICES) - {"dense"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,11 +17,11 @@ def test_states_are_counted_exactly_with_any_number_of_threads():
     x = torch.full(((SMALL + LARGE) // 8, 1, 1), 0.25)
     x[: LARGE // 8] = 1.0
     one, two = (_seen(model, x, threads) for threads in (1, 2))
-    found = {index * one.top / BINS: int(count) for index, count in enumerate(one.counts) if count}
-    assert found == {0.25: SMALL, (BINS - 1) * one.top / BINS: LARGE}
-    assert (one.counts == two.counts).all()
+    found = {index * one.layers[0].top / BINS: int(count) for index, count in enumerate(one.layers[0].counts) if count}
+    assert found == {0.25: SMALL, (BINS - 1) * one.layers[0].top / BINS: LARGE}
+    assert (one.layers[0].counts == two.layers[0].counts).all()
     share = 100 * (SMALL - 1) / (SMALL + LARGE)  # with only two states missing this would be the larger size
-    assert one.percentile(share) == two.percentile(share) == 0.25 + one.top / BINS
+    assert one.percentile(share) == two.percentile(share) == 0.25 + one.layers[0].top / BINS
 
 
 def _seen(model, x, threads):

@@ -10,7 +10,8 @@ import torch
 
 import qornn
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.parts import Codes, IntReadout
+from qornn.integer.inputs import Codes
+from qornn.integer.readout import IntReadout
 from qornn.integer.requant import Table, Thresholds
 from qornn.lowering.calibrate import calibrate
 from qornn.lowering.inputs import raw_input
@@ -140,7 +141,7 @@ def test_percentiles_are_those_of_the_states():
     ordered = states.flatten().sort().values
     for percent in (50, 99, 99.9):
         least = float(ordered[math.ceil(percent / 100 * len(ordered)) - 1])
-        assert least <= seen.percentile(percent) <= least + seen.top / 4096  # a bin
+        assert least <= seen.percentile(percent) <= least + seen.layers[0].top / 4096  # a bin
 
 
 @pytest.mark.slow
@@ -150,7 +151,7 @@ def test_padding_is_no_state(digits):
     model = network(10, 8, 9)
     batch = task.batch("train", 0, 8)
     ragged = type(batch)(batch.x, batch.target, torch.full((8,), 5))
-    assert calibrate(model, [ragged], quiet=True).counts.sum() == 8 * 5 * 8
+    assert calibrate(model, [ragged], quiet=True).layers[0].counts.sum() == 8 * 5 * 8
 
 
 @pytest.mark.slow

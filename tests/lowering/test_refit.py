@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from single import changed
 
 import qornn
 from qornn.errors import SettingsError
-from qornn.integer.parts import FloatReadout
+from qornn.integer.readout import FloatReadout
 from qornn.lowering.inputs import raw_input
 from qornn.lowering.lower import lower
 from qornn.lowering.refit import _reader, refit
@@ -76,10 +77,10 @@ def test_every_state_and_the_last_one_are_read_alike(run, coarse):
     for readout in (coarse.readout, replace(coarse.readout, relu=True)):
         program = replace(coarse, readout=readout)
         eye = replace(readout, V=np.eye(program.n_h), b_o=np.zeros(program.n_h))
-        want = replace(program, readout=eye).run(raw_input(program, part))
+        want = changed(program, readout=eye).run(raw_input(program, part))
         assert np.array_equal(_reader(program, readout)(part).numpy(), want)
-        last = replace(program, steps="last")
-        assert np.array_equal(_reader(last, readout)(part).numpy(), want[:, -1])
+        last = changed(program, steps="last")
+        assert np.array_equal(_reader(last, last.readout)(part).numpy(), want[:, -1])
 
 
 def test_it_trains_where_gradients_are_off(coarse, run):

@@ -7,10 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from single import changed
 
 from qornn.errors import ProgramError, SettingsError
+from qornn.integer.activations import Identity
 from qornn.integer.inputs import make_samples
-from qornn.integer.parts import FloatReadout, Identity, IntReadout
+from qornn.integer.readout import FloatReadout, IntReadout
 from qornn.integer.requant import PerRow
 from qornn.integer.simulate import simulate
 from qornn.lowering.calibrate import calibrate
@@ -222,7 +224,7 @@ def test_a_mixed_last_state_is_carried(kind, readout, scheme):
     with torch.no_grad():
         want = model.double()(x.double())[0].numpy()
     assert np.abs(outputs(program, x) - want).max() < (2e-2 if readout == "int8" else 3e-3) * np.abs(want).max()
-    plain = replace(program, readout=replace(program.readout, mix=False))
+    plain = changed(program, readout=replace(program.readout, mix=False))
     assert np.abs(outputs(plain, x) - want).max() > 0.1 * np.abs(want).max()
 
 

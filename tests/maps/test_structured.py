@@ -6,7 +6,7 @@ import torch
 
 from qornn import structure
 from qornn.errors import SettingsError
-from qornn.integer.structured import Cycle, Delay, Hadamard
+from qornn.integer.matrices import Cycle, Delay, Hadamard
 from qornn.maps import MAPS, deviation, make_map
 
 KINDS = {"hadamard": Hadamard, "cycle": Cycle, "delay": Delay}

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qornn_step.h"
+#include "qornn_dense.h"
+#include "qornn_input.h"
+#include "qornn_readout.h"
 
 static uint32_t seed = 1;
 
@@ -28,7 +30,7 @@ static void *room(size_t bytes) {
     return at;
 }
 
-static void check(int holds, const char *what, const qornn_program *p) {
+static void check(int holds, const char *what, const qornn_recurrent *p) {
     if (!holds) {
         printf("%s: n_i=%u n_h=%u bits_W=%u bits_U=%u requant=%u activation=%u input=%u\n", what, (unsigned)p->n_i,
                (unsigned)p->n_h, (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant, (unsigned)p->activation,
@@ -100,14 +102,19 @@ static void one_program(void) {
     for (int i = 0; i < 2047; i++) {
         thresholds[i] = i * 300;
     }
-    qornn_program p;
+    qornn_recurrent p;
+    qornn_input in;
+    qornn_readout out;
     memset(&p, 0, sizeof p);
-    p.n_i = n_i, p.n_h = n_h, p.n_o = n_o;
-    p.bits_W = (uint8_t)k, p.bits_U = (uint8_t)k_U, p.bits_h = 12, p.bits_x = 9;
+    memset(&in, 0, sizeof in);
+    memset(&out, 0, sizeof out);
+    p.n_i = n_i, p.n_h = n_h;
+    p.bits_W = (uint8_t)k, p.bits_U = (uint8_t)k_U, p.bits_h = 12;
     p.input = (uint8_t)between(0, 1), p.activation = (uint8_t)between(0, 2), p.requant = (uint8_t)between(0, 2);
-    p.plain = (uint8_t)between(0, 1), p.low = -256, p.high = 255;
-    p.readout = QORNN_INT, p.readout_relu = (uint8_t)between(0, 1), p.V_int = V, p.b_o_int = b_o;
-    p.x_offset = offset, p.x_multiplier = multiplier, p.x_shift = x_shift;
+    in.n_i = n_i, in.kind = p.input, in.bits = 9, in.plain = (uint8_t)between(0, 1), in.low = -256, in.high = 255;
+    in.room = (uint32_t)inputs, in.offset = offset, in.multiplier = multiplier, in.shift = x_shift;
+    out.n_o = n_o, out.n_h = n_h, out.kind = QORNN_INT, out.relu = (uint8_t)between(0, 1);
+    out.V_int = V, out.b_o_int = b_o;
     p.W_planes = planes;
     if (p.input == QORNN_SAMPLES && in_rows) {
         p.U_planes = planes_U;
@@ -128,15 +135,17 @@ static void one_program(void) {
         int32_t code = 0;
         if (p.input == QORNN_CODES) {
             const int32_t bad[5] = {-1, (int32_t)n_i, INT_MAX, INT_MIN, 1 << 16};
-            check(qornn_step_code(&p, bad[draw() % 5], h[now], h[then]) == QORNN_BAD_CODE, "a bad code passed", &p);
+            check(!qornn_is_code(&in, bad[draw() % 5]), "a bad code passed", &p);
             code = between(0, (int32_t)n_i - 1);
-            check(qornn_step_code(&p, code, h[now], h[then]) == QORNN_OK, "a code was refused", &p);
+            check(qornn_is_code(&in, code), "a code was refused", &p);
+            qornn_dense(&p, NULL, (size_t)code, h[now], h[then]);
         } else {
             for (size_t c = 0; c < n_i; c++) {
                 raw[c] = between(0, 1) ? ends[draw() % 6] : (int16_t)between(INT16_MIN, INT16_MAX);
             }
-            qornn_step(&p, raw, x, h[now], h[then]);
-            qornn_quantize(&p, raw, seen);
+            qornn_quantize(&in, raw, x);
+            qornn_dense(&p, x, 0, h[now], h[then]);
+            qornn_quantize(&in, raw, seen);
         }
         for (size_t j = 0; j < n_h; j++) {
             int32_t sum = 0, drive = 0;
@@ -152,11 +161,11 @@ static void one_program(void) {
             const int limit = j < n_h ? 2047 : 0;
             check(h[then][j] <= limit && h[then][j] >= -limit, "a state is out of range", &p);
         }
-        qornn_read_int(&p, h[then], y);
+        qornn_read_int(&out, h[then], y);
         for (size_t o = 0; o < n_o; o++) {
             int32_t sum = b_o[o];
             for (size_t j = 0; j < n_h; j++) {
-                sum += V[o * n_h + j] * (p.readout_relu && h[then][j] < 0 ? 0 : h[then][j]);
+                sum += V[o * n_h + j] * (out.relu && h[then][j] < 0 ? 0 : h[then][j]);
             }
             check(y[o] == sum, "an output differs", &p);
         }

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "integer"))  # the random programs of tests/integer
+from single import changed
 from strategies import paper, per_row, random_net
 
 import compiling
-from qornn.integer.parts import IntReadout
+from qornn.integer.readout import IntReadout
 from qornn.verify.folder import find
 from qornn.verify.replay import replayed
 
@@ -37,7 +38,7 @@ def make(
         program, _ = per_row(net, form.endswith("I"), readout)
         if form.endswith("~"):
             spread = program.requant.M_W - rng.integers(1, 2**20, program.n_h, dtype=np.int32)
-            program = replace(program, requant=replace(program.requant, M_W=spread))
+            program = changed(program, requant=replace(program.requant, M_W=spread))
     else:
         program = paper(net, form, readout)
     if normalised:
@@ -52,8 +53,8 @@ def make(
             scale=0.01,
             raw_scale=None,
         )
-        program = replace(program, input=samples)
-    return program if integer else replace(program, readout=replace(program.readout, relu=relu))
+        program = changed(program, input=samples)
+    return program if integer else changed(program, readout=replace(program.readout, relu=relu))
 
 
 def compile_and_run(folder, sources, *options, run=True):

@@ -4,12 +4,15 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from single import single
 
-from qornn.integer.matrix import Matrix
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import PerRow, make_multiplier, make_table, make_thresholds
-from qornn.integer.structured import Cycle, Delay, Hadamard
+from qornn.integer.activations import Identity, ModReLU, ReLU
+from qornn.integer.factors import make_multiplier, make_table, make_thresholds
+from qornn.integer.inputs import Codes, Samples
+from qornn.integer.matrices import Cycle, Delay, Hadamard, Matrix
+from qornn.integer.readout import FloatReadout, IntReadout
+from qornn.integer.requant import PerRow
+from qornn.integer.state import State
 
 KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
 SIZES = {"hadamard": 32, "hadamard-block": 24, "cycle": 21, "delay": 26}
@@ -70,7 +73,7 @@ def structured(
         c = Fraction(2) ** round(math.log2(c))
     if kind == "delay" and gain == 1 and form != "per-row~":
         c = Fraction(1, math.isqrt(len(W.signs)))  # exactly, so that lines move
-    return IntegerProgram(
+    return single(
         W=W,
         U=Matrix(integers=U, bits=k_U, alpha=1.0),
         state=state,

@@ -46,7 +46,7 @@ def test_an_edited_example_or_makefile_is_a_note_and_never_runs(tmp_path, folder
     assert not trace.exists()
 
 
-@pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_step.h", "qornn_plane4.c"])
+@pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_dense.h", "qornn_plane4.c"])
 @pytest.mark.parametrize("how", ["edited", "missing", "pipe"])
 def test_a_source_that_differs_fails_with_its_name_and_is_not_compiled(folder, monkeypatch, file, how):
     monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))
@@ -135,7 +135,7 @@ def test_time_and_output_of_a_replay_are_bounded(tmp_path, monkeypatch, code, li
     assert build.said([sys.executable, "-I", "-S", "-c", "print(3)"], tmp_path) == ("3\n", 0)
 
 
-@pytest.mark.parametrize("file", ["Makefile", "qornn_step.h", "net.c"])
+@pytest.mark.parametrize("file", ["Makefile", "qornn_dense.h", "net.c"])
 def test_a_file_far_larger_than_exported_is_not_read(folder, file, monkeypatch):
     with (folder / file).open("r+b") as grown:
         grown.truncate(2**29)  # a hole: it takes no room on the disk

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from c_programs import STRICT, as_it_lies, make, needs_gcc
+from single import changed
 
 from grids import covering
 from qornn import export
@@ -166,7 +167,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(exported):
         folder = exported()
         j = int(rng.integers(13))
         field = j % 8 // 2 * 4 + j % 2 * 16  # qornn_plane.h
-        flip(folder / "net.c", "net_W_planes", 5 * 2 + j // 8, field + int(rng.integers(4)))
+        flip(folder / "net.c", "net_layer0_W_planes", 5 * 2 + j // 8, field + int(rng.integers(4)))
         result = as_it_lies(folder)
         assert result.exact is False
         assert result.difference.unit == 5
@@ -176,7 +177,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(exported):
 @pytest.mark.parametrize("integer", [False, True])
 def test_a_flipped_readout_is_caught_with_its_output(exported, integer):
     folder = exported(integer=integer)
-    flip(folder / "net.c", "net_b_o_int" if integer else "net_b_o", 0, 0)
+    flip(folder / "net.c", "net_readout_b_o_int" if integer else "net_readout_b_o", 0, 0)
     result = as_it_lies(folder)
     assert result.exact is False
     assert (result.difference.step, result.difference.output) == (0, 0)
@@ -185,7 +186,7 @@ def test_a_flipped_readout_is_caught_with_its_output(exported, integer):
 def test_a_flip_that_no_step_shows_is_caught_by_the_checksum(exported):
     """Weights past n_h meet states that are always zero."""
     folder = exported()
-    flip(folder / "net.c", "net_W_planes", 1, 31)
+    flip(folder / "net.c", "net_layer0_W_planes", 1, 31)
     result = as_it_lies(folder)
     assert result.exact is False
     assert result.difference.step is None
@@ -197,7 +198,7 @@ def test_a_flipped_weight_is_caught_on_a_device(exported):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     folder = exported()
-    flip(folder / "net.c", "net_W_planes", 7 * 2, 4 + 2)  # two words per row; the second field is weight 2's
+    flip(folder / "net.c", "net_layer0_W_planes", 7 * 2, 4 + 2)  # two words per row; the second field is weight 2's
     result = as_it_lies(folder, "cortex-m4")
     assert result.exact is False
     assert result.difference.unit == 7
@@ -290,7 +291,7 @@ def test_figures_are_those_without_floats(exported, tmp_path, normalised):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     program = make(normalised=normalised, integer=True, n_i=5)
     assert (program.input.raw_scale is None) == normalised
-    bare = replace(program, input=replace(program.input, scale=None, raw_scale=None))
+    bare = changed(program, input=replace(program.input, scale=None, raw_scale=None))
     found = [
         measure(export.c(one, tmp_path / str(number), name="net", vector_steps=3), "cortex-m0")
         for number, one in enumerate((program, bare))

@@ -16,8 +16,8 @@ import torch
 
 from qornn.bench.peers import PEERS, Job, Peer, Skipped, ort_session
 from qornn.errors import QornnError
-from qornn.export.onnx_scan import onnx
-from qornn.integer.engine import in_use
+from qornn.export import onnx
+from qornn.integer.engine.run import in_use
 from qornn.integer.inputs import make_samples
 from qornn.integer.program import IntegerProgram
 from qornn.integer.simulate import simulate

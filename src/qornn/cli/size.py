@@ -14,6 +14,7 @@ from qornn.errors import SettingsError
 from qornn.integer.size import KB
 
 if TYPE_CHECKING:
+    from qornn.integer.program import IntegerProgram
     from qornn.recipe import Recipe
     from qornn.tasks import Task
 
@@ -78,39 +79,46 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
 
 def _of_program(path: Path) -> dict[str, Any]:
     """A program's own figures: its true bounds and scales, not those of its shape."""
-    from qornn.integer.structured_size import of_program
+    from qornn.integer.program_size import of_program
     from qornn.zoo.opening import load_program
 
     p = load_program(path)
     found, operations = of_program(p)
+    return {
+        "task": p.provenance.get("task"),
+        "n_i": p.n_i,
+        "n_h": p.n_out,
+        "n_o": p.n_o,
+        "bits": p.bits,
+        "activation_bits": p.activation_bits,
+        "input_bits": p.input.bits,
+        "parameters": p.parameters,
+        "paper_bytes": found and found.paper_bytes,
+        "true_bytes": p.true_bytes,
+        "file_bytes": path.stat().st_size,
+        "accumulator_bits": p.accumulator_bits,
+        "accumulator_bits_by_shape": found and found.accumulator_bits,
+        "paper_kB": found and round(found.paper_kB, 2),
+        "true_kB": round(p.true_bytes / KB, 2),
+        **(_of_layer(p) if found else {"layers": [layer.describe() for layer in p.layers]}),
+        "operations": {name: asdict(step) for name, step in operations.items()},
+    }
+
+
+def _of_layer(p: IntegerProgram) -> dict[str, Any]:
+    """Of the only layer."""
     alphas = {"W": p.W.alpha, "U": p.U.alpha}
     alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
     rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
     return {
-        "task": p.provenance.get("task"),
-        "n_i": p.n_i,
-        "n_h": p.n_h,
-        "n_o": p.n_o,
         "W": p.W.kind,
-        "bits": p.bits,
         "bits_U": p.U.bits,
-        "activation_bits": p.activation_bits,
-        "input_bits": p.input.bits,
         "scheme": p.scheme,
-        "parameters": found.parameters,
-        "paper_bytes": found.paper_bytes,
-        "true_bytes": p.true_bytes,
-        "file_bytes": path.stat().st_size,
-        "accumulator_bits": p.accumulator_bits,
-        "accumulator_bits_by_shape": found.accumulator_bits,
-        "paper_kB": round(found.paper_kB, 2),
-        "true_kB": round(p.true_bytes / KB, 2),
         "alpha_W": alpha_W,  # of the largest row, where each has its own
         "alpha_U": alpha_U,
         "alpha_h": p.state.alpha,
         "alpha_W_alpha_h": alpha_W * p.state.alpha,
         **rows,
-        "operations": {name: asdict(step) for name, step in operations.items()},
     }
 
 
@@ -150,7 +158,7 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
 
 def _input_bits(task: Task) -> int:
     """Bits that lowering gives the inputs, losslessly where it can."""
-    from qornn.integer.inputs import DEFAULT_BITS, make_samples
+    from qornn.integer.inputs.make import DEFAULT_BITS, make_samples
 
     if task.one_hot:
         return 2

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
 from qornn.estimators.standard import INT16, Standard
-from qornn.integer.inputs import make_samples
-from qornn.integer.parts import INPUT_BITS, RAW_SCALES, Samples
+from qornn.integer.inputs import Samples, make_samples
+from qornn.integer.inputs.samples import RAW_SCALES
 from qornn.lowering.calibrate import Calibration
 
 HEADROOM = 1.25  # inputs may be so many times larger than in training before they saturate

@@ -10,7 +10,7 @@ import numpy as np
 
 from qornn.errors import SettingsError
 from qornn.estimators.tensors import from_torch
-from qornn.integer.parts import check_activation_bits
+from qornn.integer.state import check_activation_bits
 from qornn.maps import OrthogonalMap
 from qornn.tasks.base import check_count
 

@@ -13,15 +13,15 @@ from qornn.integer.program import IntegerProgram
 
 
 def c(program: IntegerProgram, out: str | Path, *, name: str, **options: Any) -> Path:
-    """A folder of C99: weights, runtime, example and test vectors (c99.py says which options there are)."""
-    from qornn.export.c99 import c
+    """A folder of C99: weights, runtime, example and test vectors (c99/make.py says which options there are)."""
+    from qornn.export.c99.make import c
 
     return c(program, out, name=name, **options)
 
 
 def onnx(program: IntegerProgram, out: str | Path, **options: Any) -> Any:
-    """One ONNX file (onnx_scan.py says which options there are)."""
-    from qornn.export.onnx_scan import onnx
+    """One ONNX file (onnx_scan/scan.py says which options there are)."""
+    from qornn.export.onnx_scan.scan import onnx
 
     return onnx(program, out, **options)
 

@@ -14,7 +14,8 @@ from qornn.fit import plots
 from qornn.fit.problem import Problem
 from qornn.fit.width import Width, row_labels
 from qornn.integer.program import IntegerProgram
-from qornn.integer.structured_size import of_program
+from qornn.integer.program_size import of_program
+from qornn.integer.size import Step
 from qornn.reporting.document import Document, Grid, Picture, Row, Section
 from qornn.reporting.html import to_html
 from qornn.verify.folder import find
@@ -142,16 +143,15 @@ def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
 def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -> Section:
     exported = find(folder)
     shape, operations = of_program(program)
-    step = list(operations.values())[-1]
+    step = list(operations.values())[-1] if operations else None
     rows = {
-        "parameters": f"{shape.parameters}",
-        "weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}",
+        "parameters": f"{program.parameters}",
+        **({"weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}"} if shape else {}),
         "everything that must be stored, bytes": f"{program.true_bytes}",
         "constants in flash, as exported, bytes": f"{exported.data_bytes}",
         "state and outputs in RAM, bytes": f"{exported.ram_bytes}",
         "samples a step": f"{figures['window']}",
-        "multiplications a step": f"{step.input.mult + step.recurrent.mult}",
-        "additions a step": f"{step.input.add + step.recurrent.add}",
+        **(_operations(step) if step else {}),
         "bits of the accumulator": f"{program.accumulator_bits}",
     }
     names = ("flash_bytes", "ram_bytes", "stack_bytes", "instructions_per_step", "instructions_per_readout")
@@ -164,6 +164,13 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
         columns = ("target", "C against the program", *(name.replace("_", " ") for name in names))
         grids.append(Grid("Measured on the compiled C; flash with code, RAM without the stack", columns, measured))
     return Section("memory", "Memory", (), tuple(grids))
+
+
+def _operations(step: Step) -> dict[str, str]:
+    return {
+        "multiplications a step": f"{step.input.mult + step.recurrent.mult}",
+        "additions a step": f"{step.input.add + step.recurrent.add}",
+    }
 
 
 def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any], name: str) -> Section:

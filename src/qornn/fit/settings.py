@@ -9,8 +9,8 @@ from typing import Any
 
 from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
-from qornn.export import c_names
-from qornn.integer.parts import check_activation_bits
+from qornn.export.c99 import names as c_names
+from qornn.integer.state import check_activation_bits
 from qornn.maps import MAPS
 from qornn.tasks.base import check_count
 from qornn.verify import TARGETS

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from qornn.errors import ProgramError
 
-LARGEST = sys.float_info.max
+if TYPE_CHECKING:
+    from qornn.integer.packing import Packed
+
+INT16: Final = (-(2**15), 2**15 - 1)
+INT32: Final = (-(2**31), 2**31 - 1)
+LARGEST: Final = sys.float_info.max
 
 
 class Checked:
@@ -21,6 +27,13 @@ class Checked:
     """
 
     __slots__ = ()
+    arrays: ClassVar[Mapping[str, Any]] = {}  # its fields that are arrays, and their types
+    packed: ClassVar[Mapping[str, Packed]] = {}  # those of them that lie packed in a file
+
+    @classmethod
+    def packed_at(cls, bits: object) -> Mapping[str, Packed]:
+        """The packed fields of a part whose integers have so many bits."""
+        return cls.packed
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -90,3 +103,8 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 def _text(shape: tuple[int | None, ...]) -> str:
     return "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+
+
+def ceil(x: Fraction) -> int:
+    """The least integer that is not below x."""
+    return -(-x.numerator // x.denominator)

@@ -1,34 +1,41 @@
-"""W, U and V as the C runtime reads them (runtime/qornn.h): planes of k-bit rows, bit streams, words.
-
-The host reads W in padded bytes and in blocks instead.
-"""
+"""W, U and V as the C runtime reads them (runtime/qornn.h): planes of k-bit rows, bit streams, words, padded bytes."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from qornn.integer.matrix import Dense
-from qornn.integer.parts import ReLU, Samples
-from qornn.integer.requant import Multiplier, PerRow
-from qornn.integer.structured import Delay, Hadamard
+# What a part puts into its C struct, by the field's name: arrays, numbers, and names of C constants.
+Fields = dict[str, Any]
 
-if TYPE_CHECKING:
-    from qornn.integer.program import IntegerProgram
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How arrays lie: `packed` at their bits or one byte a weight, for a device or as wide registers want them."""
+
+    packed: bool
+    host: bool
+
+
+DEVICE: Final = Layout(packed=True, host=False)
+HOST: Final = {"bytes": Layout(packed=False, host=True), "packed": Layout(packed=True, host=True)}
+HOST_UNITS: Final = 64  # QORNN_HOST_UNITS
+SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 
 # Widths f of the planes of a k-bit weight, low bits first: each divides 32, at most one of each.
 PLANES: Final = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}
-# Inputs from which rows of U pay, by its bits. From here the Cortex-M4 gains, and the M0 gains or is
-# even, in time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group
-# a row's padding would take more flash than the row.
+BYTES_GROUP: Final = 4
+# Inputs from which packed rows of U pay, by its bits. From here the Cortex-M4 gains, and the M0 gains or is even, in
+# time or in flash. Below, calling a kernel costs more than reading U weight by weight, and below half a group a row's
+# padding would take more flash than the row.
 LEAST_INPUTS: Final = {2: 8, 3: 16, 4: 6, 5: 16, 6: 8, 7: 16, 8: 8}
 WORD_BITS: Final = (2, 4, 8)  # of U in words: they divide 32
 
 
 def group(bits: int) -> int:
-    """Units a state buffer is padded to a multiple of, with weights of that many bits.
+    """Units a state buffer is padded to a multiple of, for weights packed at that many bits.
 
     >>> group(4), group(7)
     (8, 32)
@@ -46,50 +53,12 @@ def units(n: int, bits: int) -> int:
 
 
 def in_rows(n_i: int, bits: int) -> bool:
-    """Whether U is stored row by row, for the kernels of W, when a step reads n_i samples.
+    """Whether U is stored row by row, for the kernels of W, when a step reads n_i numbers.
 
     >>> in_rows(3, 4), in_rows(48, 4)
     (False, True)
     """
     return n_i >= LEAST_INPUTS[bits]
-
-
-def U_in_rows(program: IntegerProgram) -> bool:
-    """The same of a program; a code reads a column, and a step without a stored W has no rows to share kernels with."""
-    dense = isinstance(program.W, Dense)
-    return dense and isinstance(program.input, Samples) and in_rows(program.n_i, program.U.bits)
-
-
-def wide_state(program: IntegerProgram) -> bool:
-    """Whether a device keeps the state in 32 bits: sums are made in its place, with no second buffer."""
-    W = program.W
-    return isinstance(W, Hadamard) and W.block == W.n_h
-
-
-def moves(program: IntegerProgram) -> bool:
-    """Whether units along a delay line keep their value: the requantization takes √m·h back to h, for every h."""
-    W, requant, top = program.W, program.requant, program.state.top
-    if not isinstance(W, Delay):
-        return False
-    h = np.arange(0 if isinstance(program.activation, ReLU) else -top, top + 1)
-    sums = h * math.isqrt(len(W.signs))
-    if not isinstance(requant, PerRow):
-        return bool((requant.magnitude(np.abs(sums) << requant.shift_W, top) == np.abs(h)).all())
-    still = np.delete(np.arange(W.n_h), W.driven)
-    for M_W, shift in {(int(requant.M_W[j]), int(requant.shift[j])) for j in still}:
-        moved = (np.abs(sums) * M_W + (1 << (shift - 1))) >> shift
-        if (moved.clip(max=top) != np.abs(h)).any():
-            return False
-    return True
-
-
-def pure_shift(program: IntegerProgram) -> int | None:
-    """The s of a requantization that is (a + 2^(s−1)) >> s and fits 32 bits, or None."""
-    requant = program.requant
-    if not isinstance(requant, Multiplier) or requant.multiplier.bit_count() != 1:
-        return None
-    s = requant.shift - (requant.multiplier.bit_length() - 1)
-    return s if 0 <= s <= 30 and program.accumulator_bound + (1 << s) // 2 < 2**31 else None
 
 
 def plane_words(n_h: int, f: int) -> int:
@@ -154,7 +123,7 @@ def pack_signs(signs: np.ndarray) -> np.ndarray:
     return np.packbits(signs < 0, bitorder="little")
 
 
-def pad_rows(W: np.ndarray, multiple: int) -> np.ndarray:
+def pad_rows(W: np.ndarray, multiple: int = BYTES_GROUP) -> np.ndarray:
     """Rows of bytes with zeros up to a multiple of that many.  # (n_h, n) int8 -> (n_h, stride) int8"""
     return np.ascontiguousarray(np.pad(W, ((0, 0), (0, -W.shape[1] % multiple))))
 
@@ -166,3 +135,12 @@ def blocks(W: np.ndarray, rows: int = 16, columns: int = 4) -> np.ndarray:
     return np.ascontiguousarray(
         padded.reshape(padded.shape[0] // rows, rows, padded.shape[1] // columns, columns).transpose(0, 2, 1, 3)
     )
+
+
+def aligned(array: np.ndarray, boundary: int = 64) -> np.ndarray:
+    """The same bytes starting at a multiple of `boundary`: a register's load must not straddle two cache lines."""
+    room = np.empty(array.nbytes + boundary, np.uint8)
+    start = -room.ctypes.data % boundary
+    moved: Any = room[start : start + array.nbytes].view(array.dtype)
+    moved[:] = array.reshape(-1)
+    return moved

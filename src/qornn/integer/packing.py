@@ -4,59 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from qornn.errors import ProgramError
 from qornn.integer import check
-from qornn.integer.matrix import Dense, Matrix, packed_bytes
-from qornn.integer.parts import IntReadout
-from qornn.integer.structured import Delay, Hadamard
 
 LENGTH_LIMIT: Final = 2**31 - 1
-SIGN_BITS: Final = 1  # a one for −1
-WHOLE: Final = 8  # V of so many bits lies as it is
-
-# Packed fields and their dimensions. The file says the shape under the field's name (of integers: as "shape").
-PACKED: Final[dict[type, dict[str, int]]] = {
-    Dense: {"integers": 2},
-    Matrix: {"integers": 2},
-    IntReadout: {"V": 2},
-    Hadamard: {"signs": 1},
-    Delay: {"signs": 1},
-}
 
 
-def packed_fields(cls: type, bits: object) -> dict[str, int]:
-    """The packed fields of a part whose integers have so many bits, and their dimensions."""
-    return {} if cls is IntReadout and bits == WHOLE else PACKED.get(cls, {})
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """How one array of a part lies in a file: on the part's own bits, or on one as signs."""
+
+    dimensions: int
+    signs: bool = False  # ±1, a one for −1
+
+    def stored(self, values: np.ndarray, bits: int) -> np.ndarray:
+        """The packed form.  # (bytes,) uint8"""
+        return pack((values - 1) // 2, 1) if self.signs else pack(values, bits)
+
+    def restored(self, whose: str, packed: np.ndarray, shape: Any, numbers: Mapping[str, Any]) -> np.ndarray:
+        """What `stored` packed; the shape is held against the bytes that are there before anything is made."""
+        if not isinstance(shape, list) or len(shape) != self.dimensions:
+            count = "one number" if self.dimensions == 1 else "two numbers"
+            raise ProgramError(f"the shape of {whose} must be {count}, got {brief(shape)}")
+        sides = [check.number(f"each side of {whose}", n, 1, LENGTH_LIMIT) for n in shape]
+        if self.signs:
+            return 2 * unpack(packed, 1, math.prod(sides)) + np.int8(1)
+        bits = check.number(f"bits of {whose.split('.V')[0]}", numbers.get("bits"), 2, 8)
+        return unpack(packed, bits, math.prod(sides)).reshape(sides)
 
 
-def shape_key(field: str) -> str:
-    """Where the file says the shape of a packed field."""
-    return "shape" if field == "integers" else field
-
-
-def stored(part: Any, field: str) -> np.ndarray:
-    """The packed form of a field.  # (bytes,) uint8"""
-    values = getattr(part, field)
-    if field == "signs":
-        return pack((values - 1) // 2, SIGN_BITS)
-    return pack(values, part.bits)
-
-
-def restored(name: str, field: str, packed: np.ndarray, shape: Any, numbers: Mapping[str, Any]) -> np.ndarray:
-    """What `stored` packed; the shape is held against the bytes that are there before anything is made."""
-    dimensions, whose = 1 if field == "signs" else 2, name if field == "integers" else f"{name}.{field}"
-    if not isinstance(shape, list) or len(shape) != dimensions:
-        count = "one number" if dimensions == 1 else "two numbers"
-        raise ProgramError(f"the shape of {whose} must be {count}, got {brief(shape)}")
-    sides = [check.number(f"each side of {whose}", n, 1, LENGTH_LIMIT) for n in shape]
-    if field == "signs":
-        return 2 * unpack(packed, SIGN_BITS, math.prod(sides)) + np.int8(1)
-    bits = check.number(f"bits of {name}", numbers.get("bits"), 2, 8)
-    return unpack(packed, bits, math.prod(sides)).reshape(sides)
+SIGNS: Final = Packed(1, signs=True)
 
 
 def pack(integers: np.ndarray, bits: int) -> np.ndarray:
@@ -71,10 +53,9 @@ def pack(integers: np.ndarray, bits: int) -> np.ndarray:
 
 def unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
     """The `count` integers packed by `pack`; other lengths, and other fillings of the last byte, are refused."""
-    if packed.shape != (packed_bytes(count, bits),):
-        raise ProgramError(
-            f"{count} integers of {bits} bits take {packed_bytes(count, bits)} bytes, got {packed.dtype}{packed.shape}"
-        )
+    size = -(-count * bits // 8)
+    if packed.shape != (size,):
+        raise ProgramError(f"{count} integers of {bits} bits take {size} bytes, got {packed.dtype}{packed.shape}")
     stream = np.unpackbits(packed, bitorder="little")
     if stream[count * bits :].any():
         raise ProgramError("the bits that fill the last byte of packed integers must be zero")

@@ -9,20 +9,72 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 import numpy as np
 
-from qornn.errors import ProgramError, SettingsError
+from qornn.errors import ProgramError
 from qornn.integer import check
-from qornn.integer.parts import INT32
+from qornn.integer.check import INT32
 
-TABLE_LIMIT: Final = 2**24  # entries: 32 MB, past any device
+if TYPE_CHECKING:
+    from qornn.integer.layout import Fields, Layout
+    from qornn.integer.state import State
+
+LIMIT: Final = 2**31
+WIDE: Final = 2**62
+
+
+class Requant(check.Checked, ABC):
+    """What makes a state of the sums of a row."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    scheme: ClassVar[str]
+    bias_bytes: ClassVar[int]  # of one row
+    limit: ClassVar[int] = LIMIT  # which no 32-bit sum reaches
+    numpy_only: ClassVar[str] = ""  # what neither C nor ONNX knows, and the way out
+
+    @abstractmethod
+    def combined(self, sums: np.ndarray, drive: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """The one sum of a row: of Σ W_i h_i, Σ U_i x_i and its own state.  # int64"""
+
+    @abstractmethod
+    def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
+        """min(round(a·c), top) of a ≥ 0, the last axis along the rows.  # int64 -> int64"""
+
+    @abstractmethod
+    def of_recurrent(self, sums: np.ndarray, rows: np.ndarray, top: int) -> np.ndarray:
+        """The magnitudes that these Σ W_i h_i alone become, for each different one of the rows.  # (…, len(sums))"""
+
+    @abstractmethod
+    def check(self, n_h: int, state: State, *, identity: bool) -> None:
+        """Refuse what does not belong to such a layer."""
+
+    @abstractmethod
+    def bounds(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """Bounds of the 32-bit sums, one array of rows for each sum that is kept apart."""
+
+    @abstractmethod
+    def check_wide(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None, top: int) -> None:
+        """Prove that sums of 64 bits fit."""
+
+    @property
+    @abstractmethod
+    def stored_bytes(self) -> int:
+        """Bytes it takes on a device."""
+
+    @abstractmethod
+    def fields(self, bias: np.ndarray | None, rows: np.ndarray | slice, bound: int, layout: Layout) -> Fields:
+        """Its fields of qornn_recurrent, for these rows and sums that stay within the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Paper(check.Checked, ABC):
+class Paper(Requant):
     """acc = 2^shift_W·Σ W_i h_i + 2^shift_U·Σ U_i x_i, in 32 bits; then one magnitude a ≥ 0 becomes a state."""
+
+    scheme = "paper"
+    bias_bytes = 4
 
     shift_W: int
     shift_U: int
@@ -32,23 +84,44 @@ class Paper(check.Checked, ABC):
         object.__setattr__(self, "shift_U", check.number("shift of the input sum", self.shift_U, 0, 30))
 
     @abstractmethod
-    def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
-        """min(round(a·c), top) of a in 0..2^31−1.  # int64 -> int64"""
-
-    @abstractmethod
     def first(self, top: int) -> np.ndarray:
         """The least a that becomes each state 1..top; 2^31 − 1 for what none does.  # (top,) int64"""
 
-    @property
     @abstractmethod
-    def stored_bytes(self) -> int:
-        """Bytes it takes on a device."""
+    def own_fields(self, bound: int) -> Fields:
+        """The fields of its own form."""
+
+    def combined(self, sums: np.ndarray, drive: np.ndarray, h: np.ndarray) -> np.ndarray:
+        return (sums << self.shift_W) + (drive << self.shift_U)
+
+    def of_recurrent(self, sums: np.ndarray, rows: np.ndarray, top: int) -> np.ndarray:
+        return self.magnitude(sums << self.shift_W, top)
+
+    def check(self, n_h: int, state: State, *, identity: bool) -> None:
+        if identity:
+            raise ProgramError('the identity offset needs the multipliers M_I; lower with scheme="per-row"')
+
+    def bounds(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """2^s Σ|W_i| h_max + 2^max(e,0) Σ|U_i| x_max + |b_acc|, one sum."""
+        sum_W, sum_U = sum_W.astype(object), sum_U.astype(object)  # Python's integers: shifted, these pass 64 bits
+        return ((sum_W << self.shift_W) + (sum_U << self.shift_U) + (0 if bias is None else np.abs(bias)),)
+
+    def check_wide(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None, top: int) -> None:
+        pass
+
+    def fields(self, bias: np.ndarray | None, rows: np.ndarray | slice, bound: int, layout: Layout) -> Fields:
+        found: Fields = {"shift_W": self.shift_W, "shift_U": self.shift_U, **self.own_fields(bound)}
+        if bias is not None:
+            found["bias"] = bias[rows].astype(np.int32)  # proved to fit
+        return found
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Multiplier(Paper):
     """(a·multiplier + 2^(shift−1)) >> shift: the default on devices."""
+
+    kind = "multiplier"
 
     multiplier: int
     shift: int
@@ -65,18 +138,35 @@ class Multiplier(Paper):
         if not self.multiplier:
             return np.full(top, INT32[1])
         half = 1 << (self.shift - 1)
-        least = [_ceil(Fraction((i << self.shift) - half, self.multiplier)) for i in range(1, top + 1)]
+        least = [check.ceil(Fraction((i << self.shift) - half, self.multiplier)) for i in range(1, top + 1)]
         return np.array([min(a, INT32[1]) for a in least])
 
     @property
     def stored_bytes(self) -> int:
         return 5
 
+    def own_fields(self, bound: int) -> Fields:
+        shift = self.pure_shift(bound)
+        if shift is not None:
+            return {"requant": "QORNN_SHIFT", "shift": shift}
+        return {"requant": "QORNN_MULTIPLIER", "multiplier": self.multiplier, "shift": self.shift}
+
+    def pure_shift(self, bound: int) -> int | None:
+        """The s where it is (a + 2^(s−1)) >> s and fits 32 bits for sums within the bound, or None."""
+        if self.multiplier.bit_count() != 1:
+            return None
+        s = self.shift - (self.multiplier.bit_length() - 1)
+        return s if 0 <= s <= 30 and bound + (1 << s) // 2 < 2**31 else None
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Thresholds(Paper):
     """The number of thresholds that a reaches: values[i] is the least a that rounds to i + 1."""
+
+    kind = "thresholds"
+    arrays: ClassVar = {"values": np.int32}
+    limit = LIMIT - 1  # a threshold that no sum reaches is stored as this
 
     values: np.ndarray  # (top,) int32
 
@@ -86,6 +176,11 @@ class Thresholds(Paper):
         if (np.diff(values) < 0).any():
             raise ProgramError("thresholds must not decrease")
         object.__setattr__(self, "values", values)
+
+    def check(self, n_h: int, state: State, *, identity: bool) -> None:
+        Paper.check(self, n_h, state, identity=identity)
+        if len(self.values) != state.top:
+            raise ProgramError(f"{state.bits}-bit states take {state.top} thresholds, got {len(self.values)}")
 
     def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
         return np.searchsorted(self.values, a, side="right").astype(np.int64)
@@ -97,17 +192,31 @@ class Thresholds(Paper):
     def stored_bytes(self) -> int:
         return self.values.nbytes
 
+    def own_fields(self, bound: int) -> Fields:
+        return {"requant": "QORNN_THRESHOLDS", "thresholds": self.values}
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table(Paper):
-    """The paper's direct table: values[a], and the last entry for every larger a."""
+    """The paper's direct table: values[a], and the last entry for every larger a. In numpy alone."""
+
+    kind = "table"
+    arrays: ClassVar = {"values": np.int16}
+    numpy_only = (
+        'requantization by a table; lower again with requant="thresholds" or "multiplier" (--requant thresholds)'
+    )
 
     values: np.ndarray  # int16
 
     def __post_init__(self) -> None:
         Paper.__post_init__(self)
         object.__setattr__(self, "values", check.integers("table", self.values, np.int16, (None,), 0, 2**15 - 1))
+
+    def check(self, n_h: int, state: State, *, identity: bool) -> None:
+        Paper.check(self, n_h, state, identity=identity)
+        if self.values.max() > state.top:
+            raise ProgramError(f"the table leads past the largest state {state.top}")
 
     def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
         return self.values[np.minimum(a, len(self.values) - 1)].astype(np.int64)
@@ -120,11 +229,19 @@ class Table(Paper):
     def stored_bytes(self) -> int:
         return self.values.nbytes
 
+    def own_fields(self, bound: int) -> Fields:
+        raise ProgramError(f"C knows no {self.numpy_only}")
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PerRow(check.Checked):
+class PerRow(Requant):
     """v = M_W·Σ W_i h_i + M_U·Σ U_i x_i (+ M_I·h_i[j]) in 64 bits, then (a + 2^(shift−1)) >> shift, row by row."""
+
+    kind = "per-row"
+    scheme = "per-row"
+    bias_bytes = 8
+    arrays: ClassVar = {"M_W": np.int32, "M_U": np.int32, "M_I": np.int32, "shift": np.uint8}
 
     M_W: np.ndarray  # (n_h,) int32
     M_U: np.ndarray  # (n_h,) int32
@@ -138,10 +255,37 @@ class PerRow(check.Checked):
             array = check.integers(name, getattr(self, name), np.int32, shift.shape, 0, INT32[1])
             object.__setattr__(self, name, array)
 
+    def check(self, n_h: int, state: State, *, identity: bool) -> None:
+        if identity and self.M_I is None:
+            raise ProgramError('the identity offset needs the multipliers M_I; lower with scheme="per-row"')
+        if not identity and self.M_I is not None:
+            raise ProgramError("M_I multiplies the identity offset, which this W does not have")
+        if self.shift.shape != (n_h,):
+            raise ProgramError(f"multipliers and shifts must be ({n_h},), got {self.shift.shape}")
+
+    def combined(self, sums: np.ndarray, drive: np.ndarray, h: np.ndarray) -> np.ndarray:
+        z = self.M_W.astype(np.int64) * sums + self.M_U.astype(np.int64) * drive
+        return z if self.M_I is None else z + self.M_I.astype(np.int64) * h
+
     def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
-        """min((a + half) >> shift, top), the last axis along the rows.  # int64 -> int64"""
         shift = self.shift.astype(np.int64)
         return np.minimum((a + (1 << (shift - 1))) >> shift, top)
+
+    def of_recurrent(self, sums: np.ndarray, rows: np.ndarray, top: int) -> np.ndarray:
+        different = {(int(self.M_W[j]), int(self.shift[j])) for j in rows}
+        return np.array([(sums * M_W + (1 << (shift - 1)) >> shift).clip(max=top) for M_W, shift in different])
+
+    def bounds(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        return sum_W, sum_U
+
+    def check_wide(self, sum_W: np.ndarray, sum_U: np.ndarray, bias: np.ndarray | None, top: int) -> None:
+        sums_W, sums_U = sum_W.tolist(), sum_U.tolist()
+        biases = [0] * len(sums_W) if bias is None else bias.tolist()
+        own = [0] * len(sums_W) if self.M_I is None else self.M_I.tolist()
+        for j in range(len(sums_W)):  # Python's integers: the check must not overflow itself
+            v = int(self.M_W[j]) * sums_W[j] + int(self.M_U[j]) * sums_U[j] + own[j] * top + abs(biases[j])
+            if v >= WIDE:
+                raise ProgramError(f"row {j}: its 64-bit sum can reach {v:.3g}, past 2^62; use smaller shifts")
 
     @property
     def alike(self) -> bool:
@@ -154,107 +298,13 @@ class PerRow(check.Checked):
         rows = 1 if self.alike else len(self.shift)
         return rows * (9 if self.M_I is None else 13)
 
-
-Requant = Paper | PerRow
-
-
-def refuse_table(requant: Requant, target: str) -> None:
-    """A table is for comparison with the paper: numpy alone runs it."""
-    if isinstance(requant, Table):
-        raise ProgramError(
-            f'{target} knows no requantization by a table; lower again with requant="thresholds" or "multiplier" '
-            "(--requant thresholds)"
-        )
+    def fields(self, bias: np.ndarray | None, rows: np.ndarray | slice, bound: int, layout: Layout) -> Fields:
+        once = self.alike and not layout.host  # wide kernels load a row's own
+        kept = slice(1) if once else rows
+        arrays = {"M_W": self.M_W, "M_U": self.M_U, "M_I": self.M_I, "row_shift": self.shift}
+        found: Fields = {"requant": "QORNN_PER_ROW", "alike": int(once)}
+        found |= {name: values[kept] for name, values in arrays.items() if values is not None}
+        return found if bias is None else found | {"bias_wide": bias[rows]}
 
 
-def make_multiplier(c: Fraction, **shifts: int) -> Multiplier:
-    """c as multiplier·2^−shift, the multiplier below 2^31 with as many bits as fit."""
-    shift = _largest_shift([c], 61)
-    if shift < 1:
-        raise ProgramError(f"the requantization factor {float(c):.3g} is too large for a 32-bit multiplier")
-    return Multiplier(multiplier=_round(c * 2**shift), shift=shift, **shifts)
-
-
-def make_thresholds(c: Fraction, top: int, **shifts: int) -> Thresholds:
-    """a·c ≥ i − 1/2 ⟺ a ≥ (2i − 1)/(2c): exact by construction. What no 32-bit a reaches is never reached."""
-    values = [min(_ceil(Fraction(2 * i - 1, 2) / c), INT32[1]) for i in range(1, top + 1)]
-    return Thresholds(values=np.array(values), **shifts)
-
-
-def make_table(c: Fraction, top: int, **shifts: int) -> Table:
-    """Every a from 0 to the first that saturates."""
-    values = make_thresholds(c, top, **shifts).values.astype(np.int64)
-    if values[-1] >= TABLE_LIMIT:
-        raise SettingsError(
-            f"a direct table would have {values[-1] + 1} entries of two bytes; "
-            'use requant="thresholds" or "multiplier", or fewer activation bits'
-        )
-    return Table(values=np.searchsorted(values, np.arange(values[-1] + 1), side="right"), **shifts)
-
-
-def differing(requant: Paper, c: Fraction, top: int) -> tuple[int, int]:
-    """How many accumulator values up to saturation are not rounded exactly, and how many there are.
-
-    Both roundings only rise, so they differ on the values between the first that each takes to a state: exact for
-    every value without walking through all of them.
-    """
-    exact = make_thresholds(c, top, shift_W=0, shift_U=0).first(top)
-    last = min(int(exact[-1]), INT32[1] - 1)  # INT32[1] stands for what is never reached
-    ends = np.sort([requant.first(top), exact], axis=0).clip(max=last + 1)
-    covered = np.concatenate([[0], np.maximum.accumulate(ends[1])[:-1]])
-    return int(np.maximum(ends[1] - np.maximum(ends[0], covered), 0).sum()), last + 1
-
-
-def make_per_row(
-    c_W: np.ndarray, c_U: np.ndarray, c_b: np.ndarray, sums: np.ndarray, *, identity: bool, top: int
-) -> tuple[PerRow, np.ndarray, np.ndarray]:
-    """Multipliers, biases B, and the error bound of each row in units of the last state bit.
-
-    Each row takes the largest shift with every multiplier below 2^31 and |v| + |B| below 2^62. Rounding a multiplier
-    errs by at most 1/2, so v·2^−s by at most 2^−(s+1)·(Σ|W_i| h_max + Σ|U_i| x_max + the bias's 1).
-    `sums` are those two sums, a column each.
-    """
-    M_W, M_U, M_I, shifts, biases, errors = [], [], [], [], [], []
-    for row in range(len(c_W)):
-        w, u, b = Fraction(c_W[row]), Fraction(c_U[row]), Fraction(c_b[row])
-        sum_W, sum_U = (int(v) for v in sums[row])
-        one = [Fraction(1)] if identity else []
-        shift = _largest_shift([w, u, *one], 61)
-        largest = w * sum_W + u * sum_U + abs(b) + (top if identity else 0)
-        spare = sum_W + sum_U + top + 1  # what rounding the multipliers up can add
-        while shift >= 1 and largest * 2**shift + spare >= 2**62:
-            shift -= 1
-        if shift < 1:
-            raise ProgramError(
-                f"row {row}: the input's scale is {float(u):.3g} units of the state a unit, too coarse for a 32-bit "
-                "multiplier; use more input bits, fewer activation bits or a larger alpha_h"
-            )
-        scale = 2**shift
-        M_W.append(_round(w * scale))
-        M_U.append(_round(u * scale))
-        M_I.append(scale)
-        shifts.append(shift)
-        biases.append(_round(b * scale))
-        errors.append(float(Fraction(sum_W + sum_U + 1, 2 * scale)))
-    requant = PerRow(
-        M_W=np.array(M_W), M_U=np.array(M_U), M_I=np.array(M_I) if identity else None, shift=np.array(shifts)
-    )
-    return requant, np.array(biases, np.int64), np.array(errors)
-
-
-def _largest_shift(factors: list[Fraction], cap: int) -> int:
-    """The largest s ≤ cap with every round(c·2^s) < 2^31 (it may be negative)."""
-    shift = cap
-    for c in factors:
-        while _round(c * Fraction(2) ** shift) >= 2**31:
-            shift -= 1
-    return shift
-
-
-def _round(x: Fraction) -> int:
-    """Nearest integer, ties away from zero, exactly."""
-    return (1 if x >= 0 else -1) * int(abs(x) + Fraction(1, 2))
-
-
-def _ceil(x: Fraction) -> int:
-    return -(-x.numerator // x.denominator)
+REQUANTS: dict[str, type[Requant]] = {kind.kind: kind for kind in (Multiplier, Thresholds, Table, PerRow)}

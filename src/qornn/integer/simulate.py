@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from qornn.integer.parts import Codes, Identity, ModReLU, ReLU
 from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import PerRow
+
+States = list[np.ndarray]  # of each layer, (B, n_state) int64
 
 
 class SaturationWarning(UserWarning):
@@ -19,53 +19,38 @@ class SaturationWarning(UserWarning):
 def simulate(
     program: IntegerProgram, x: Any, lengths: Any = None, *, saturate: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All states (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
+    """All states of the last layer (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
 
     x are raw integers (B, T, n_i), or codes (B, T).
     """
     raw, lengths, clipped = program.accept(x, lengths, saturate=saturate)
     warn_clipped(clipped, raw.size)
     B, T = raw.shape[:2]
-    h = np.zeros((B, program.n_h), np.int64)
-    last = h
-    states = np.zeros((B, T, program.n_h), np.int16)
+    states = start(program, B)
+    last = np.zeros((B, program.n_out), np.int64)
+    every = np.zeros((B, T, program.n_out), np.int16)
     for t in range(T):
-        h = step(program, h, input_sums(program, raw[:, t]))
+        states, h = step(program, states, raw[:, t])
         running = (t < lengths)[:, None]
-        states[:, t] = np.where(running, h, 0)
+        every[:, t] = np.where(running, h, 0)
         last = np.where(running, h, last)
-    return states, program.readout.outputs(last if program.steps == "last" else states)
+    return every, program.readout.outputs(every if program.readout.every else last)
 
 
-def input_sums(program: IntegerProgram, raw: np.ndarray) -> np.ndarray:
-    """Σ U_i x_i.  # (...[, n_i]) -> (..., n_h) int64"""
-    U = program.U.integers.astype(np.int64)
-    if isinstance(program.input, Codes):
-        return U.T[raw]
-    return program.input.integers(raw) @ U.T
+def start(program: IntegerProgram, B: int) -> States:
+    """The zero states of B sequences."""
+    return [np.zeros((B, layer.n_state), np.int64) for layer in program.layers]
 
 
-def step(program: IntegerProgram, h: np.ndarray, drive: np.ndarray) -> np.ndarray:
-    """The next state.  # (B, n_h), (B, n_h) int64 -> (B, n_h) int64"""
-    z = preactivation(program, h, drive)
-    top = program.state.top
-    if isinstance(program.activation, ReLU):
-        return program.requant.magnitude(np.maximum(z, 0), top)
-    bias = program.activation.bias if isinstance(program.activation, ModReLU) else 0
-    return np.sign(z) * program.requant.magnitude(np.maximum(np.abs(z) + bias, 0), top)
-
-
-def preactivation(program: IntegerProgram, h: np.ndarray, drive: np.ndarray) -> np.ndarray:
-    """acc of scheme paper, v of scheme per-row, with the bias of a linear recurrence.  # int64"""
-    sums, requant = program.W.product(h), program.requant
-    if isinstance(requant, PerRow):
-        z = requant.M_W.astype(np.int64) * sums + requant.M_U.astype(np.int64) * drive
-        if requant.M_I is not None:
-            z += requant.M_I.astype(np.int64) * h
-    else:
-        z = (sums << requant.shift_W) + (drive << requant.shift_U)
-    linear = isinstance(program.activation, Identity) and program.bias is not None
-    return z + program.bias if linear else z
+def step(program: IntegerProgram, states: States, raw: np.ndarray) -> tuple[States, np.ndarray]:
+    """The next states of all layers, and the output of the last.  # raw (B, n_i), or codes (B,)"""
+    x, skip = program.input.integers(raw), None
+    following = []
+    for layer, state in zip(program.layers, states, strict=True):
+        state, y = layer.step(state, x, skip)
+        following.append(state)
+        x, skip = y, x
+    return following, x
 
 
 def warn_clipped(clipped: int, total: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
-from qornn.integer.matrix import packed_bytes
+from qornn.integer.matrices.base import packed_bytes
 
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
@@ -78,7 +78,7 @@ def size(
     >>> f"{pmnist.paper_kB:.1f} kB on paper, {pmnist.true_bytes} bytes in truth"
     '20.8 kB on paper, 21383 bytes in truth'
     """
-    _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
+    check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
     if bits is not None:
         check_bits(bits)
     if scale not in SCALES:
@@ -108,7 +108,7 @@ def baseline_size(kind: str, n_i: int, n_h: int, n_o: int, *, bits: int | None, 
     >>> baseline_size("lstm", 1, 170, 10, bits=None).parameters
     117980
     """
-    _check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
+    check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
     if kind not in GATES:
         raise unknown("baseline", kind, GATES)
     gates, biases, scalars = GATES[kind]
@@ -131,10 +131,10 @@ def accumulator_bits(n_h: int, bits: int | None, activation_bits: int = 12) -> i
 
     This is the loose form, from the shape alone: the true integers of a network usually need fewer.
     """
-    _check_shape(n_h=n_h)
+    check_shape(n_h=n_h)
     if bits is not None:
         check_bits(bits)
-    _check_range("activation_bits", activation_bits)
+    check_range("activation_bits", activation_bits)
     if bits is None:
         return None
     return (n_h - 1).bit_length() + bits + activation_bits - 1
@@ -157,11 +157,11 @@ def complexity(
     With `one_hot` the input product of these two is n_h multiplications and (k_i − 1)(n_i − 1) n_h additions, as the
     paper states it (k_i = 2 is enough then), and `column_read` is what a device needs instead: to add one column of U.
     """
-    _check_shape(n_i=n_i, n_h=n_h)
+    check_shape(n_i=n_i, n_h=n_h)
     if bits is not None:
         check_bits(bits)
-    _check_range("activation_bits", activation_bits)
-    _check_range("input_bits", input_bits)
+    check_range("activation_bits", activation_bits)
+    check_range("input_bits", input_bits)
     dense = Step(Product(n_i * n_h, n_i * n_h, "FP"), Product(n_h * n_h, n_h * n_h, "FP"))
     if bits is None:
         return {"full_precision": dense}
@@ -180,12 +180,14 @@ def complexity(
     }
 
 
-def _check_shape(**shape: int) -> None:
+def check_shape(**shape: int) -> None:
+    """Refuse widths that are none."""
     for name, n in shape.items():
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise SettingsError(f"{name} must be a whole number of at least 1, got {n!r}")
 
 
-def _check_range(name: str, bits: int) -> None:
+def check_range(name: str, bits: int) -> None:
+    """Refuse bits that no state or input has."""
     if isinstance(bits, bool) or not isinstance(bits, int) or not 2 <= bits <= 16:
         raise SettingsError(f"{name} must be in 2..16, got {bits!r}")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,44 +17,19 @@ from safetensors.numpy import save as serialise
 
 from qornn._io.files import to_json, write_atomically
 from qornn.errors import ProgramError, QornnError
-from qornn.integer.matrix import Dense, Matrix
-from qornn.integer.packing import brief, packed_fields, restored, shape_key, stored
-from qornn.integer.parts import Codes, FloatReadout, Identity, IntReadout, ModReLU, ReLU, Samples, State
-from qornn.integer.program import IntegerProgram
-from qornn.integer.requant import Multiplier, PerRow, Table, Thresholds
-from qornn.integer.structured import STRUCTURED, Delay, Hadamard
+from qornn.integer.inputs import INPUTS
+from qornn.integer.layers import LAYERS, Layer
+from qornn.integer.packing import brief
+from qornn.integer.program import LAYERS_LIMIT, IntegerProgram
+from qornn.integer.readout import READOUTS
+from qornn.integer.storage_old import as_one_layer, refuse_retired
 
 FORMAT: Final = "qornn-program"
-SCHEMA: Final = 2
-NEWER: Final = ("input.raw_scale",)  # tensors of schema 2; a program without them is written as schema 1
+SCHEMA: Final = 3  # 1 and 2: of one recurrent layer (storage_old.py)
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30
-RETIRED: Final = "quaternion"  # a kind of W
-
-# What each part may be. A part's fields are its numbers (JSON) and its arrays (tensors "part.field").
-KINDS: Final[dict[str, dict[str, type]]] = {
-    "W": {Dense.kind: Dense, **STRUCTURED},
-    "U": {"dense": Matrix},
-    "state": {"uniform": State},
-    "input": {"codes": Codes, "samples": Samples},
-    "activation": {"relu": ReLU, "modrelu": ModReLU, "identity": Identity},
-    "requant": {"multiplier": Multiplier, "thresholds": Thresholds, "table": Table, "per-row": PerRow},
-    "readout": {"float": FloatReadout, "integer": IntReadout},
-}
-ARRAYS: Final[dict[type, dict[str, Any]]] = {  # of packed fields (packing.py) these are the types before
-    Dense: {"integers": np.int8, "alpha": np.float64},
-    Hadamard: {"signs": np.int8},
-    Delay: {"signs": np.int8},
-    Matrix: {"integers": np.int8, "alpha": np.float64},
-    Samples: {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8, "raw_scale": np.float32},
-    ModReLU: {"bias": np.int64},
-    Identity: {"bias": np.int64},
-    Thresholds: {"values": np.int32},
-    Table: {"values": np.int16},
-    PerRow: {"M_W": np.int32, "M_U": np.int32, "M_I": np.int32, "shift": np.uint8},
-    FloatReadout: {"V": np.float32, "b_o": np.float32},
-    IntReadout: {"V": np.int8, "bias": np.int32},
-}
+Kinds = Mapping[str, type[Any]]
+FACTS: Final = ("format", "schema", "input", "layers", "readout", "provenance")
 
 
 def save(program: IntegerProgram, path: str | Path, *, own: bool = False) -> None:
@@ -65,13 +40,17 @@ def save(program: IntegerProgram, path: str | Path, *, own: bool = False) -> Non
 def to_bytes(program: IntegerProgram) -> bytes:
     """What the program's file holds; the same program gives the same bytes."""
     tensors: dict[str, np.ndarray] = {}
-    parts = {name: _store(name, getattr(program, name), tensors) for name in KINDS}
+    facts: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "input": _store("input", program.input, INPUTS, tensors),
+        "layers": [_store_layer(f"layers.{i}", layer, tensors) for i, layer in enumerate(program.layers)],
+        "readout": _store("readout", program.readout, READOUTS, tensors),
+    }
     try:
-        provenance = json.loads(to_json(program.provenance))
+        facts["provenance"] = json.loads(to_json(program.provenance))
     except (TypeError, ValueError, RecursionError) as error:
         raise ProgramError(f"provenance must be plain JSON to be saved: {error}") from error
-    schema = SCHEMA if any(key in tensors for key in NEWER) else 1
-    facts = {"format": FORMAT, "schema": schema, "steps": program.steps, "parts": parts, "provenance": provenance}
     header = {**facts, "sha256": _digest(tensors, facts)}
     # One metadata key: the order of several is not defined, and equal programs must give equal files.
     data = serialise(tensors, metadata={"qornn": json.dumps(header, sort_keys=True)})
@@ -99,26 +78,32 @@ def from_bytes(data: bytes, path: Path) -> IntegerProgram:
             raise ValueError("its contents do not match its digest")
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ProgramError(_damaged(path, str(error))) from error
-    _refuse_retired(path, facts)
+    refuse_retired(path, facts)
     try:
         return _restore(tensors, facts)
     except (QornnError, RecursionError) as error:
         raise ProgramError(f"{path} is not a valid program: {error}") from error
 
 
-def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+def _store_layer(name: str, layer: Layer, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The layer's kind, and what each of its parts is."""
+    _kind(name, layer, LAYERS)
+    parts = {
+        part: _store(f"{name}.{part}", getattr(layer, part), kinds, tensors) for part, kinds in layer.parts.items()
+    }
+    return {"kind": layer.kind, **parts}
+
+
+def _store(name: str, part: Any, kinds: Kinds, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The part's kind and numbers; its arrays go to the tensors."""
-    kind = next((kind for kind, cls in KINDS[name].items() if type(part) is cls), None)
-    if kind is None:
-        raise ProgramError(f"{name} of type {type(part).__name__} cannot be saved")
-    arrays, packed = ARRAYS.get(type(part), {}), packed_fields(type(part), getattr(part, "bits", None))
-    numbers: dict[str, Any] = {"kind": kind}
+    _kind(name, part, kinds)
+    packed, numbers = part.packed_at(getattr(part, "bits", None)), {"kind": part.kind}
     for field in fields(part):
         value = getattr(part, field.name)
         if field.name in packed:
-            numbers[shape_key(field.name)] = list(value.shape)
-            tensors[f"{name}.{field.name}"] = stored(part, field.name)
-        elif field.name in arrays:
+            numbers[_shape_key(field.name)] = list(value.shape)
+            tensors[f"{name}.{field.name}"] = packed[field.name].stored(value, getattr(part, "bits", 1))
+        elif field.name in part.arrays:
             if value is not None:
                 tensors[f"{name}.{field.name}"] = value
         else:
@@ -126,71 +111,90 @@ def _store(name: str, part: Any, tensors: dict[str, np.ndarray]) -> dict[str, An
     return numbers
 
 
-def _refuse_retired(path: Path, facts: Mapping[str, Any]) -> None:
-    parts = facts.get("parts")
-    W = parts.get("W") if isinstance(parts, dict) else None
-    if isinstance(W, dict) and W.get("kind") == RETIRED:
-        raise ProgramError(f"{path} was made by qornn 0.1; open it with 0.1, the last to know a W of kind {RETIRED}")
+def _kind(name: str, part: Any, kinds: Kinds) -> None:
+    if kinds.get(getattr(part, "kind", "")) is not type(part):
+        raise ProgramError(f"{name} of type {type(part).__name__} cannot be saved")
+
+
+def _shape_key(field: str) -> str:
+    """Where the file says the shape of a packed field."""
+    return "shape" if field == "integers" else field
 
 
 def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> IntegerProgram:
-    if facts.keys() != {"format", "schema", "steps", "parts", "provenance"}:
-        raise ProgramError(f"it should say format, schema, steps, parts and provenance, not {brief(facts)}")
-    parts = facts["parts"]
-    if not isinstance(parts, dict) or parts.keys() != KINDS.keys():
-        raise ProgramError(f"its parts should be {', '.join(KINDS)}, not {brief(parts)}")
+    if facts["schema"] < SCHEMA:
+        tensors, facts = as_one_layer(tensors, facts)
+    if facts.keys() != set(FACTS):
+        raise ProgramError(f"it should say {', '.join(FACTS)}, not {brief(facts)}")
+    layers = facts["layers"]
+    if not isinstance(layers, list) or not 1 <= len(layers) <= LAYERS_LIMIT:
+        raise ProgramError(f"its layers should be a list of 1 to {LAYERS_LIMIT}, not {brief(layers)}")
     left = dict(tensors)
-    if facts["schema"] == 1 and (newer := [key for key in NEWER if key in left]):
-        raise ProgramError(f"schema 1 holds no {', '.join(newer)}")
-    made = {name: _restore_part(name, parts[name], left) for name in KINDS}
+    made = IntegerProgram(
+        input=_restore_part("input", facts["input"], INPUTS, left),
+        layers=tuple(_restore_layer(i, layer, left, several=len(layers) > 1) for i, layer in enumerate(layers)),
+        readout=_restore_part("readout", facts["readout"], READOUTS, left),
+        provenance=facts["provenance"],
+    )
     if left:
         raise ProgramError(f"tensors that no part has: {brief(left)}")
-    if facts["schema"] == 1 and isinstance(made["input"], Samples):
-        made["input"] = _with_raw_scale(made["input"], facts["provenance"])
-    return IntegerProgram(**made, steps=facts["steps"], provenance=facts["provenance"])
+    return made
 
 
-def _with_raw_scale(part: Samples, provenance: Any) -> Samples:
-    """In schema 1 only the provenance of an estimator's program says what a raw unit is."""
-    said = provenance.get("input") if isinstance(provenance, dict) else None
-    scales = said.get("raw_scale") if isinstance(said, dict) else None
-    if not isinstance(scales, list) or not all(type(scale) is float for scale in scales):
-        return part
+def _restore_layer(index: int, facts: Any, tensors: dict[str, np.ndarray], *, several: bool) -> Any:
+    """The layer; its parts are called by their own names, and the layer is named where there are several."""
     try:
-        return replace(part, raw_scale=np.array(scales))
-    except ProgramError:
-        return part
+        cls = _class(f"layer {index}", facts, LAYERS)
+        given = {part: value for part, value in facts.items() if part != "kind"}
+        if given.keys() != cls.parts.keys():
+            raise ProgramError(f"layer {index} should have {', '.join(cls.parts)}, not {brief(given)}")
+        own = f"layers.{index}."
+        mine = {name.removeprefix(own): tensors.pop(name) for name in list(tensors) if name.startswith(own)}
+        made = cls(**{part: _restore_part(part, given[part], kinds, mine) for part, kinds in cls.parts.items()})
+    except ProgramError as error:
+        if not several:
+            raise
+        raise ProgramError(f"layer {index}: {error}") from error
+    tensors |= {f"{own}{name}": array for name, array in mine.items()}  # that no part has
+    return made
 
 
-def _restore_part(name: str, numbers: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """The part of that kind, from its numbers and its arrays, which are taken from the tensors."""
-    kind = numbers.get("kind") if isinstance(numbers, dict) else None
-    cls = KINDS[name].get(kind) if isinstance(kind, str) else None
+def _class(name: str, facts: Any, kinds: Kinds) -> Any:
+    """The class of that kind."""
+    kind = facts.get("kind") if isinstance(facts, dict) else None
+    cls = kinds.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ProgramError(f"{name} is of no kind known here ({', '.join(KINDS[name])}): {brief(kind)}")
-    given = {key: value for key, value in numbers.items() if key != "kind"}
+        raise ProgramError(f"{name} is of no kind known here ({', '.join(kinds)}): {brief(kind)}")
+    return cls
+
+
+def _restore_part(name: str, facts: Any, kinds: Kinds, tensors: dict[str, np.ndarray]) -> Any:
+    """The part of that kind, from its numbers and its arrays, which are taken from the tensors."""
+    cls = _class(name, facts, kinds)
+    given = {key: value for key, value in facts.items() if key != "kind"}
     arrays = _take_arrays(name, cls, given, tensors)
-    wanted = {field.name: field.default for field in fields(cls) if field.name not in ARRAYS.get(cls, {})}
+    wanted = {field.name: field.default for field in fields(cls) if field.name not in cls.arrays}
     needed = {key for key, default in wanted.items() if default is MISSING}
     if not needed <= given.keys() <= wanted.keys():  # a file from before a number existed means its default
         raise ProgramError(f"{name} should say {', '.join(sorted(wanted)) or 'nothing'}, not {brief(given)}")
     return cls(**given, **arrays)
 
 
-def _take_arrays(name: str, cls: type, numbers: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+def _take_arrays(name: str, cls: Any, numbers: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The arrays of a part, taken from the tensors, and the shapes of those that are packed from the numbers."""
     arrays: dict[str, Any] = {}
-    types = ARRAYS.get(cls, {})
     defaults = {field.name: field.default for field in fields(cls)}
-    packed = packed_fields(cls, numbers.get("bits", defaults.get("bits")))
-    for field, kind in types.items():
-        key, kind = f"{name}.{field}", np.dtype(np.uint8 if field in packed else kind)
+    packed = cls.packed_at(numbers.get("bits", defaults.get("bits")))
+    for field, kind in cls.arrays.items():
+        key, dtype = f"{name}.{field}", np.dtype(np.uint8 if field in packed else kind)
         if key in tensors:
             array = tensors.pop(key)
-            if array.dtype != kind:
-                raise ProgramError(f"{key} must be {kind}, got {array.dtype}")
-            shape = numbers.pop(shape_key(field), None) if field in packed else None
-            arrays[field] = restored(name, field, array, shape, numbers) if field in packed else array
+            if array.dtype != dtype:
+                raise ProgramError(f"{key} must be {dtype}, got {array.dtype}")
+            if field in packed:
+                shape, whose = numbers.pop(_shape_key(field), None), name if field == "integers" else key
+                array = packed[field].restored(whose, array, shape, numbers)
+            arrays[field] = array
         elif defaults[field] is MISSING:
             raise ProgramError(f"tensor {key} is missing")
     return arrays

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qornn.errors import SettingsError
-from qornn.integer.parts import Activation, Identity, ModReLU, ReLU
+from qornn.integer.activations import Activation, Identity, ModReLU, ReLU
 from qornn.model import OrthogonalRecurrence
 
 ACTIVATIONS: dict[str, Callable[[OrthogonalRecurrence, np.ndarray], Activation]] = {

@@ -25,15 +25,12 @@ PARTS = 8  # batches that they come from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """What the states of a network do on data."""
+class States:
+    """What the states of one layer do on data."""
 
-    sequences: int
-    max_h: float
-    max_x: float  # of inputs that are not codes
-    counts: np.ndarray  # of |h| in BINS equal bins of 0..top
-    top: float
-    batches: list[Batch] = field(repr=False)  # the first few sequences, to check the program on
+    max_h: float = 0.0
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))  # of |h| in equal bins of 0..top
+    top: float = 2.0**-20
 
     def percentile(self, percent: float) -> float:
         """|h| that this share of the states does not exceed, to one bin."""
@@ -46,8 +43,42 @@ class Calibration:
 
     def report(self) -> dict[str, Any]:
         """As plain numbers."""
-        shares = {str(p): self.percentile(p) for p in PERCENTILES}
-        return {"sequences": self.sequences, "max_h": self.max_h, "percentiles": shares}
+        return {"max_h": self.max_h, "percentiles": {str(p): self.percentile(p) for p in PERCENTILES}}
+
+    def with_batch(self, states: Tensor, lengths: Tensor | None) -> States:
+        """These and those of one batch.  # (B, T, n_h)"""
+        size = states.abs()
+        max_h = float(size.max())
+        if not math.isfinite(max_h):
+            raise SettingsError("states are NaN or infinite on the calibration data; this network cannot be lowered")
+        top, counts = self.top, self.counts
+        while top < max_h:  # twice the range: two bins become one
+            top *= 2
+            counts = np.concatenate([counts.reshape(-1, 2).sum(1), np.zeros(BINS // 2, np.int64)])
+        if lengths is not None:  # zeros past a sequence's end are no states
+            size = size[torch.arange(size.shape[1], device=size.device)[None] < lengths[:, None].to(size.device)]
+        return States(max_h=max(self.max_h, max_h), counts=counts + _count(size, top), top=top)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a network does on data."""
+
+    sequences: int
+    max_x: float  # of inputs that are not codes
+    layers: tuple[States, ...]
+    batches: list[Batch] = field(repr=False)  # the first few sequences, to check the program on
+
+    @property
+    def max_h(self) -> float:
+        """The largest state of any layer."""
+        return max(states.max_h for states in self.layers)
+
+    def percentile(self, percent: float) -> float:
+        """|h| that this share of the states of the only layer does not exceed."""
+        if len(self.layers) > 1:
+            raise SettingsError("each layer has its own percentiles; calibration.layers[i].percentile(...) has one's")
+        return self.layers[0].percentile(percent)
 
 
 def calibrate(
@@ -61,7 +92,8 @@ def calibrate(
 ) -> Calibration:
     """Stream training and validation data through the network and look at |h|.
 
-    `source` is a run, or an OrthogonalRNN with `data`: an array (N, T, n_i), codes (N, T), or an iterable of such.
+    `source` is a run, or an OrthogonalRNN or Stack with `data`: an array (N, T, n_i), codes (N, T), or an iterable
+    of such.
     At most `sequences` of each split are taken, None for all; without a task, of the data.
     """
     if sequences is not None and sequences < 1:
@@ -70,15 +102,18 @@ def calibrate(
     parts, total = _batches(task, data, sequences, batch, seed)
     every = max(1, (total or 0) // PARTS)
     device = next(model.parameters()).device
-    seen = Calibration(sequences=0, max_h=0.0, max_x=0.0, counts=np.zeros(BINS, np.int64), top=2.0**-20, batches=[])
+    seen = Calibration(sequences=0, max_x=0.0, layers=tuple(States() for _ in model.layers), batches=[])
     with torch.no_grad():
         for number, part in enumerate(progress(parts, total=total, what="calibrating", quiet=quiet)):
             moved = part.to(device)
-            states, _ = model.recurrence(moved.x, lengths=moved.lengths)
-            seen = _look(seen, part, states, CHECKED // PARTS if total is None or number % every == 0 else 0)
+            x, found = moved.x, []
+            for layer, states in zip(model.layers, seen.layers, strict=True):
+                x, _ = layer(x, lengths=moved.lengths)
+                found.append(states.with_batch(x, part.lengths))
+            seen = _with(seen, part, tuple(found), CHECKED // PARTS if total is None or number % every == 0 else 0)
     if not seen.sequences:
         raise SettingsError("there is no calibration data; give at least one sequence")
-    if seen.max_h == 0:
+    if not all(states.max_h for states in seen.layers):
         raise SettingsError("every state is zero on the calibration data; was this network trained?")
     return seen
 
@@ -116,23 +151,11 @@ def _as_batch(x: Tensor) -> Batch:
     return Batch(x if x.ndim == 2 and not x.is_floating_point() else x.float(), torch.zeros(len(x)))
 
 
-def _look(seen: Calibration, part: Batch, states: Tensor, keep: int) -> Calibration:
-    size = states.abs()
-    max_h = float(size.max())
-    if not math.isfinite(max_h):
-        raise SettingsError("states are NaN or infinite on the calibration data; this network cannot be lowered")
-    top, counts = seen.top, seen.counts
-    while top < max_h:  # twice the range: two bins become one
-        top *= 2
-        counts = np.concatenate([counts.reshape(-1, 2).sum(1), np.zeros(BINS // 2, np.int64)])
-    if part.lengths is not None:  # zeros past a sequence's end are no states
-        size = size[torch.arange(size.shape[1], device=size.device)[None] < part.lengths[:, None].to(size.device)]
+def _with(seen: Calibration, part: Batch, layers: tuple[States, ...], keep: int) -> Calibration:
     return Calibration(
         sequences=seen.sequences + len(part.x),
-        max_h=max(seen.max_h, max_h),
         max_x=max(seen.max_x, float(part.x.abs().max())),
-        counts=counts + _count(size, top),
-        top=top,
+        layers=layers,
         batches=[*seen.batches, part.rows(0, keep)] if keep and len(seen.batches) < 2 * PARTS else seen.batches,
     )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from qornn.errors import SettingsError, unknown
-from qornn.integer.matrix import Matrix
-from qornn.integer.parts import Codes, Samples, check_activation_bits
-from qornn.model import OrthogonalRecurrence
+from qornn.integer.matrices import Matrix, RecurrentMatrix
+from qornn.integer.state import Source, check_activation_bits
 from qornn.tasks.base import check_count
 
 SCHEMES = ("paper", "per-row")
@@ -32,19 +31,13 @@ def check_choices(
 
 
 def state_limit(
-    alpha_h: str | float | None, layer: OrthogonalRecurrence, U: Matrix, inputs: Codes | Samples, k_a: int, max_h: float
+    alpha_h: str | float | None, W: RecurrentMatrix, U: Matrix, source: Source, k_a: int, max_h: float
 ) -> str | float:
     """ "max", or the percentile of |h| at which states saturate; the default where none was asked for."""
     if alpha_h is not None:
         return alpha_h if alpha_h == "max" else percent(alpha_h)
-    return NARROW if k_a < WIDE and _rounds(layer, U, inputs, k_a, max_h) else "max"
-
-
-def _rounds(layer: OrthogonalRecurrence, U: Matrix, inputs: Codes | Samples, k_a: int, max_h: float) -> bool:
-    """Whether a structured W rounds at every step; one that permutes does where states do not fit its inputs' grid."""
-    unit = U.alpha * inputs.alpha / 2.0 ** (U.bits + inputs.bits - 2)
-    fits = not unit.ndim and max_h <= 2 ** (k_a - 1) * unit
-    return layer.map.structured and not (layer.map.permutes and fits)
+    unit = U.alpha * source.alpha / 2.0 ** (U.bits + source.bits - 2)
+    return NARROW if k_a < WIDE and W.rounds(unit, max_h, k_a) else "max"
 
 
 def percent(alpha_h: str | float) -> float:

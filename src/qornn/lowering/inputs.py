@@ -5,19 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from qornn.errors import SettingsError
-from qornn.integer.inputs import make_samples
-from qornn.integer.parts import Codes, Samples
+from qornn.integer.inputs import Codes, Input, make_samples
 from qornn.integer.program import IntegerProgram
 from qornn.lowering.calibrate import Calibration
-from qornn.model import OrthogonalRNN
+from qornn.lowering.source import Network
 from qornn.tasks import Batch, Task
 
 
-def input_of(
-    model: OrthogonalRNN, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None
-) -> Codes | Samples:
+def input_of(model: Network, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None) -> Input:
     """What raw samples are: codes, the task's own samples, or 16 bits over the range that calibration saw."""
-    n_i = model.recurrence.n_i
+    n_i = model.layers[0].n_i
     if seen.batches[0].x.ndim == 2:
         return Codes(size=n_i)
     raw = None if task is None else task.raw_input
@@ -34,8 +31,7 @@ def input_of(
 
 def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
     """What a device would be fed for this batch; pixels that a task has rounded past black or white stay in range."""
-    raw = program.input.from_network(part.x.cpu().numpy())
-    return raw.clip(program.input.low, program.input.high) if isinstance(program.input, Samples) else raw
+    return program.input.clip(program.input.from_network(part.x.cpu().numpy()))
 
 
 def lengths_of(part: Batch) -> np.ndarray | None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from qornn.errors import SettingsError
-from qornn.integer.matrix import Matrix, Recurrent
-from qornn.integer.parts import Codes, Readout, Samples
+from qornn.integer.inputs import Input, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.lowering.activations import check_activation
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
-from qornn.lowering.choices import check_choices, state_limit
+from qornn.lowering.choices import check_choices
 from qornn.lowering.inputs import input_of
+from qornn.lowering.layer import Choices, Lowered, lower_layer
 from qornn.lowering.refit import refit as train_readout
-from qornn.lowering.scales import Scales, paper, per_row
-from qornn.lowering.source import open_source, provenance_of
+from qornn.lowering.source import Network, open_source, provenance_of
 from qornn.lowering.weights import matrices, readout_of, refuse_non_finite
-from qornn.model import OrthogonalRNN
 from qornn.tasks import Task
 from qornn.train.surroundings import own_torch
 
@@ -43,8 +41,8 @@ def lower(
 ) -> IntegerProgram:
     """The network as integers (MATHS: paper, Fully quantized; our per-row scheme).
 
-    `source` is a run, or an OrthogonalRNN with calibration `data`: an array (N, T, n_i), codes (N, T), or an iterable
-    of such. The result's `provenance["lowering"]` is the report.
+    `source` is a run, or an OrthogonalRNN or Stack with calibration `data`: an array (N, T, n_i), codes (N, T), or an
+    iterable of such. The result's `provenance["lowering"]` is the report.
 
     - `activation_bits` (12): bits of the state.
     - `scheme` (None): "paper", one factor that is mostly a shift, or "per-row", two multipliers and a shift per row.
@@ -65,50 +63,47 @@ def lower(
         requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout, refit=refit
     )
     model, task = open_source(source)
-    layer = model.recurrence
     _check_refit(refit, model, task, readout)
-    check_activation(layer)
+    for layer in model.layers:
+        check_activation(layer)
     refuse_non_finite(model)
-    W, U = matrices(layer)
-    if scheme is None:
-        scheme = "paper" if layer.map.structured and not U.alpha.ndim else "per-row"
+    weights = [matrices(layer) for layer in model.layers]
     seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
     inputs = input or input_of(model, task, seen, input_bits, input_alpha)
-    _check_channels(inputs, layer.n_i)
-    limit = state_limit(alpha_h, layer, U, inputs, activation_bits, seen.max_h)
-    largest = clip * (seen.max_h if isinstance(limit, str) else seen.percentile(limit))
-    if scheme == "paper":
-        scales = paper(layer, W, U, inputs, activation_bits, largest, requant, nearest=limit != "max" or clip < 1)
-    else:
-        scales = per_row(layer, W, U, inputs, activation_bits, largest, requant)
-    program = _program(inputs, W, U, scales, readout_of(model, readout, scales.unit), model.readout)
+    _check_channels(inputs, model.layers[0].n_i)
+    chosen = Choices(bits=activation_bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
+    lowered: list[Lowered] = []
+    for layer, (W, U), states in zip(model.layers, weights, seen.layers, strict=True):
+        reads = lowered[-1].output if lowered else inputs
+        lowered.append(lower_layer(layer, W, U, reads, states, chosen))
+    program = IntegerProgram(
+        input=inputs,
+        layers=tuple(made.layer for made in lowered),
+        readout=readout_of(model, readout, lowered[-1].unit),
+    )
     check_outputs(program)
     if refit:
         assert task is not None  # checked above
         batches = {"seed": source.recipe.train.seed, "start": source.result.get("steps") or 0}
         program = train_readout(program, task, refit, **batches, quiet=quiet)
-    chosen = {"scheme": scheme, "alpha_h": scales.state.alpha, "alpha_h_rule": limit if alpha_h is None else alpha_h}
-    chosen |= {"clip": clip, "refit": int(refit)}
-    report = {**chosen, **seen.report(), **scales.exactness, **check_states(program, seen, layer)}
+    report = _report(program, seen, lowered, {"clip": clip, "refit": int(refit)})
     return program.with_provenance(**provenance_of(source, task), lowering=report)
 
 
-def _program(
-    inputs: Codes | Samples, W: Recurrent, U: Matrix, scales: Scales, readout: Readout, steps: Literal["last", "all"]
-) -> IntegerProgram:
-    return IntegerProgram(
-        W=W,
-        U=U,
-        state=scales.state,
-        input=inputs,
-        activation=scales.activation,
-        requant=scales.requant,
-        readout=readout,
-        steps=steps,
-    )
+def _report(
+    program: IntegerProgram, seen: Calibration, lowered: list[Lowered], chosen: dict[str, Any]
+) -> dict[str, Any]:
+    """What was chosen and what came of it; of several layers, each in its own table."""
+    counts = check_states(program, seen, [made.exact for made in lowered])
+    layers = [
+        {**made.report, **states.report(), **made.exactness, **found.report(made.exact)}
+        for made, states, found in zip(lowered, seen.layers, counts, strict=True)
+    ]
+    common = {**chosen, "sequences": seen.sequences, "checked_sequences": sum(len(part.x) for part in seen.batches)}
+    return {**common, **layers[0]} if len(layers) == 1 else {**common, "layers": layers}
 
 
-def _check_refit(refit: int, model: OrthogonalRNN, task: Task | None, readout: str | None) -> None:
+def _check_refit(refit: int, model: Network, task: Task | None, readout: str | None) -> None:
     if refit and (task is None or readout == "int8" or (readout is None and model.q_V is not None)):
         raise SettingsError(
             "refit trains a readout of floats on a task's data; lower a run, not a module alone, and with "
@@ -116,6 +111,6 @@ def _check_refit(refit: int, model: OrthogonalRNN, task: Task | None, readout: s
         )
 
 
-def _check_channels(inputs: Codes | Samples, n_i: int) -> None:
-    if isinstance(inputs, Samples) and inputs.n_i != n_i:
+def _check_channels(inputs: Input, n_i: int) -> None:
+    if inputs.n_i != n_i:
         raise SettingsError(f"the network reads {n_i} channels, the input part has {inputs.n_i}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +17,7 @@ from torch import Tensor
 
 from qornn._io.progress import progress
 from qornn.errors import SettingsError
-from qornn.integer.engine import states
-from qornn.integer.parts import FloatReadout
+from qornn.integer.engine.run import states
 from qornn.integer.program import IntegerProgram
 from qornn.lowering.inputs import lengths_of, raw_input
 from qornn.tasks import Batch, Task
@@ -31,11 +31,12 @@ def refit(
 ) -> IntegerProgram:
     """The program with V and b_o after `steps` batches of Adam, from training batch `start` on, the rate to zero."""
     check_count("steps", steps)
-    if not isinstance(program.readout, FloatReadout):
+    if program.readout.exact:
         raise SettingsError("refit trains a readout of floats, and this one is of integers; lower with readout='float'")
-    seen = _reader(program, program.readout)
+    readout: Any = program.readout
+    seen = _reader(program, readout)
     with torch.inference_mode(False), torch.enable_grad():
-        V, b_o = (torch.tensor(p, requires_grad=True) for p in (program.readout.V, program.readout.b_o))
+        V, b_o = (torch.tensor(p, requires_grad=True) for p in (readout.V, readout.b_o))
         adam = torch.optim.Adam([V, b_o], lr=LR)
         rate = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
         parts = islice(task.batches("train", BATCH, seed=seed, start=start), steps)
@@ -44,26 +45,26 @@ def refit(
             task.loss(seen(part) @ V.T + b_o, part).backward()
             adam.step()
             rate.step()
-    trained = replace(program.readout, V=V.detach().numpy(), b_o=b_o.detach().numpy())
+    trained = replace(readout, V=V.detach().numpy(), b_o=b_o.detach().numpy())
     facts = {key: fact for key, fact in program.provenance.items() if key != "metric"}  # that was the old readout's
     if "lowering" in facts:
         facts["lowering"] = {**facts["lowering"], "refit": int(steps)}
     return replace(program, readout=trained, provenance=facts)
 
 
-def _reader(program: IntegerProgram, readout: FloatReadout) -> Callable[[Batch], Tensor]:
+def _reader(program: IntegerProgram, readout: Any) -> Callable[[Batch], Tensor]:
     """What V reads of a batch."""
 
     def given(part: Batch) -> tuple[np.ndarray, np.ndarray | None]:
         return raw_input(program, part), lengths_of(part)
 
-    if program.steps == "all":  # the states as they are: the identity would take n_h² products a step
+    if readout.every:  # the states as they are: the identity would take n_h² products a step
 
         def read(part: Batch) -> Tensor:
             h = torch.from_numpy(states(program, *given(part))).float() * readout.scale
             return h.relu() if readout.relu else h
 
         return read
-    eye, none = np.eye(program.n_h, dtype=np.float32), np.zeros(program.n_h, np.float32)
+    eye, none = np.eye(readout.n_h, dtype=np.float32), np.zeros(readout.n_h, np.float32)
     through = replace(program, readout=replace(readout, V=eye, b_o=none))
     return lambda part: torch.from_numpy(through.run(*given(part)))

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from qornn.errors import SettingsError
-from qornn.integer.matrix import Matrix, Recurrent
-from qornn.integer.parts import Activation, Codes, Samples, State
-from qornn.integer.program import row_sums
-from qornn.integer.requant import Paper, differing, make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.activations import Activation
+from qornn.integer.factors import differing, make_multiplier, make_per_row, make_table, make_thresholds
+from qornn.integer.matrices import Matrix, RecurrentMatrix
+from qornn.integer.requant import Paper
 from qornn.integer.rounding import round_half_away
+from qornn.integer.state import Source, State
 from qornn.lowering.activations import activation_of, bias_of
 from qornn.model import OrthogonalRecurrence
 
@@ -27,14 +28,15 @@ class Scales:
     activation: Activation
     requant: Any
     unit: float  # the h of one unit of h_i
+    rounded: bool  # whether the factors themselves were
     exactness: dict[str, Any]  # for the report
 
 
 def paper(
     layer: OrthogonalRecurrence,
-    W: Recurrent,
+    W: RecurrentMatrix,
     U: Matrix,
-    inputs: Codes | Samples,
+    inputs: Source,
     k_a: int,
     largest: float,
     form: str,
@@ -54,7 +56,7 @@ def paper(
     s = max(0, -e)
     state = State(bits=k_a, alpha=2.0**m / alpha_W)
     b_acc = bias_of(layer) / (inputs.alpha * alpha_U) * 2.0 ** (W.bits + k_a - 2 - m + s)
-    below = _bits_below(layer, W, row_sums(W, U, inputs, state), (s, e + s), b_acc) if form == "multiplier" else 0
+    below = _bits_below(layer, W, _sums(W, U, inputs, state), (s, e + s), b_acc) if form == "multiplier" else 0
     s, b_acc = s + below, b_acc * 2**below
     c = Fraction(alpha_W) / 2 ** (W.bits - 1 + s)
     shifts = {"shift_W": s, "shift_U": e + s}
@@ -73,11 +75,26 @@ def paper(
     unit = inputs.alpha * alpha_U * state.step
     exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
     bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if below else round_half_away(b_acc)
-    return Scales(state=state, activation=activation_of(layer, bias), requant=requant, unit=unit, exactness=exactness)
+    return Scales(
+        state=state,
+        activation=activation_of(layer, bias),
+        requant=requant,
+        unit=unit,
+        rounded=False,
+        exactness=exactness,
+    )
 
 
 def per_row(
-    layer: OrthogonalRecurrence, W: Recurrent, U: Matrix, inputs: Codes | Samples, k_a: int, largest: float, form: str
+    layer: OrthogonalRecurrence,
+    W: RecurrentMatrix,
+    U: Matrix,
+    inputs: Source,
+    k_a: int,
+    largest: float,
+    form: str,
+    *,
+    nearest: bool,
 ) -> Scales:
     """No λ and no power of two: two multipliers and a shift for each row."""
     if form != "multiplier":
@@ -87,14 +104,19 @@ def per_row(
     state = State(bits=k_a, alpha=largest)
     c_W, c_U = factors(W, U, inputs, state)
     c_b = bias_of(layer) / state.step
-    sums = np.stack(row_sums(W, U, inputs, state), 1)
+    sums = np.stack(_sums(W, U, inputs, state), 1)
     requant, B, errors = make_per_row(c_W, c_U, c_b, sums, identity=W.identity, top=state.top)
     exactness = {"error_bound": float(errors.max())}
     activation = activation_of(layer, B)
-    return Scales(state=state, activation=activation, requant=requant, unit=state.step, exactness=exactness)
+    return Scales(
+        state=state, activation=activation, requant=requant, unit=state.step, rounded=True, exactness=exactness
+    )
 
 
-def factors(W: Recurrent, U: Matrix, inputs: Codes | Samples, state: State) -> tuple[np.ndarray, np.ndarray]:
+SCHEMES = {"paper": paper, "per-row": per_row}
+
+
+def factors(W: RecurrentMatrix, U: Matrix, inputs: Source, state: State) -> tuple[np.ndarray, np.ndarray]:
     """c_W and c_U of every row: states per unit of either sum.  # two (n_h,) float64"""
     rows = np.ones(W.n_h)
     c_U = U.alpha * inputs.alpha / (state.step * 2.0 ** (U.bits + inputs.bits - 2))
@@ -103,7 +125,7 @@ def factors(W: Recurrent, U: Matrix, inputs: Codes | Samples, state: State) -> t
 
 def _bits_below(
     layer: OrthogonalRecurrence,
-    W: Recurrent,
+    W: RecurrentMatrix,
     sums: tuple[np.ndarray, np.ndarray],
     shifts: tuple[int, int],
     b_acc: np.ndarray,
@@ -119,6 +141,11 @@ def _bits_below(
     below = 1 if math.frexp(float(W.alpha))[0] == 0.5 else 3
     largest = sum(int(part.max()) << shift for part, shift in zip(sums, shifts, strict=True)) + np.abs(b_acc).max() + 1
     return below if largest * 2**below < 2**31 and max(shifts) + below <= 30 else 0
+
+
+def _sums(W: RecurrentMatrix, U: Matrix, inputs: Source, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Σ|W_i| h_max and max|Σ U_i x_i| of each row.  # two (n_h,) int64"""
+    return W.row_sums() * state.top, inputs.sum_bound(U.integers)
 
 
 def _log2_ceil(x: Fraction) -> int:

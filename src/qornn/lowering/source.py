@@ -6,17 +6,20 @@ from typing import Any
 
 from qornn import __version__
 from qornn.errors import SettingsError
-from qornn.model import OrthogonalRNN
+from qornn.model import OrthogonalRNN, Stack
 from qornn.tasks import Task
 
 TRAINED = ("metric", "value", "steps", "sigma_min", "sigma_max", "max_h")  # what a program says of its training
 
 
-def open_source(source: Any) -> tuple[OrthogonalRNN, Task | None]:
+Network = OrthogonalRNN | Stack  # has layers, V and b_o
+
+
+def open_source(source: Any) -> tuple[Network, Task | None]:
     """The network of a run or a module, and the task it was trained on, if any."""
     model = getattr(source, "model", source)
-    if not isinstance(model, OrthogonalRNN):
-        raise SettingsError(f"lowering takes a run or an OrthogonalRNN, got {type(model).__name__}")
+    if not isinstance(model, Network):
+        raise SettingsError(f"lowering takes a run, an OrthogonalRNN or a Stack, got {type(model).__name__}")
     return model, source.task() if hasattr(source, "task") else None
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from qornn.errors import SettingsError
-from qornn.integer.matrix import Dense, Matrix, Recurrent
-from qornn.integer.parts import FloatReadout, IntReadout, Readout
+from qornn.integer.matrices import MATRICES, Dense, Matrix, RecurrentMatrix
+from qornn.integer.readout import FloatReadout, IntReadout, Readout
 from qornn.integer.rounding import round_half_away
-from qornn.integer.structured import STRUCTURED
-from qornn.model import OrthogonalRecurrence, OrthogonalRNN
+from qornn.lowering.source import Network
+from qornn.model import OrthogonalRecurrence
 from qornn.quant import Quantizer
 
 
-def matrices(layer: OrthogonalRecurrence) -> tuple[Recurrent, Matrix]:
+def matrices(layer: OrthogonalRecurrence) -> tuple[RecurrentMatrix, Matrix]:
     """The trained integers, carried and never recomputed."""
     if layer.q_U is None or (layer.q_W is None and not layer.map.structured):
         raise SettingsError("this network has full-precision weights; train it with bits=2..8, or quantize it first")
@@ -31,17 +32,17 @@ def matrices(layer: OrthogonalRecurrence) -> tuple[Recurrent, Matrix]:
     return W, Matrix(integers=U, bits=layer.q_U.bits, alpha=alpha_U)
 
 
-def refuse_non_finite(model: OrthogonalRNN) -> None:
+def refuse_non_finite(model: Network) -> None:
     """Refuse weights that are no numbers."""
     for name, tensor in model.named_parameters():
         if not bool(tensor.isfinite().all()):
             raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")
 
 
-def _recurrent(layer: OrthogonalRecurrence) -> Recurrent:
+def _recurrent(layer: OrthogonalRecurrence) -> RecurrentMatrix:
     if (made := layer.map.made_of(layer.W_raw)) is not None:
         kind, fields = made
-        return STRUCTURED[kind](**fields)
+        return MATRICES[kind](**fields)
     assert layer.q_W is not None
     W, alpha_W, identity = _integers(layer.q_W, layer.W())
     if not alpha_W.any():
@@ -49,7 +50,7 @@ def _recurrent(layer: OrthogonalRecurrence) -> Recurrent:
     return Dense(integers=W, bits=layer.q_W.bits, alpha=alpha_W, identity=identity)
 
 
-def _scattered(rows: np.ndarray, W: Recurrent) -> np.ndarray:
+def _scattered(rows: np.ndarray, W: RecurrentMatrix) -> np.ndarray:
     """The rows at the units that inputs reach, zeros at the others."""
     full = np.zeros((W.n_h, *rows.shape[1:]), rows.dtype)
     full[W.driven] = rows
@@ -70,12 +71,12 @@ def _integers(quantizer: Quantizer, weights: Tensor) -> tuple[np.ndarray, np.nda
     return integers.cpu().numpy().astype(np.int64), rows.cpu().numpy().astype(np.float64), identity
 
 
-def readout_of(model: OrthogonalRNN, kind: str | None, unit: float) -> Readout:
+def readout_of(model: Network, kind: str | None, unit: float) -> Readout:
     """V and b_o, as floats, as the integers they were trained as, or on 8 bits; `unit` is the h of one unit of h_i."""
     if model.mix:
-        unit /= math.sqrt(model.recurrence.n_h)  # S h_i in place of S h/√n
+        unit /= math.sqrt(model.V.shape[1])  # S h_i in place of S h/√n
     V, b_o = (p.detach().cpu().double().numpy() for p in (model.V_q(), model.b_o))
-    seen = {"relu": model.readout_activation == "relu", "mix": model.mix}
+    seen: dict[str, Any] = {"relu": model.readout_activation == "relu", "mix": model.mix, "steps": model.readout}
     if kind == "float" or (kind is None and model.q_V is None):
         return FloatReadout(V=V, b_o=b_o, scale=unit, **seen)
     if kind is None and model.q_V is not None:

@@ -4,7 +4,8 @@
     W_q, U_q = q_k(W), q_k(U) on k bits                       (quant/)
     h_t = σ(W_q h_{t−1} + U_q x_t),  h_0 = 0                  recurrence.py   OrthogonalRecurrence
     σ(z) = sign(z)·max(|z| + b, 0)                            modrelu.py      ModReLU
-    y = V h + b_o             of the last state, or of all    network.py      OrthogonalRNN
+    y = V h + b_o             of the last state, or of all    network.py      OrthogonalRNN (readout.py)
+    h^i = layer^i(h^(i−1))    several recurrences, one y      stack.py        Stack
 
 The map and the quantizer run once per forward pass, never once per time step.
 
@@ -18,6 +19,8 @@ and V.
 
 from qornn.model.modrelu import ModReLU
 from qornn.model.network import OrthogonalRNN
+from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
+from qornn.model.stack import Stack
 
-__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence"]
+__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "ReadsOut", "Stack"]

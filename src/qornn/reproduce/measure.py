@@ -7,8 +7,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.parts import FloatReadout
-from qornn.integer.structured import Structured
 from qornn.lowering.calibrate import calibrate
 from qornn.lowering.lower import lower
 from qornn.lowering.refit import refit
@@ -68,11 +66,11 @@ def _integer(job: Job, run: Run, task: Task) -> dict[str, Any]:
         "alpha_W_alpha_h": power,
         "bytes": program.true_bytes,
     }
-    if isinstance(program.readout, FloatReadout):
+    if not program.readout.exact:
         batches = {"seed": run.recipe.train.seed, "start": run.result.get("steps") or 0}
         again = refit(program, task, REFIT, **batches, quiet=job.quiet)
         figures["refit"] = {"steps": REFIT, "value": score(again, task, quiet=job.quiet)}
-    if not isinstance(program.W, Structured):
+    if program.W.stored:
         return {"integer": figures}
     narrow = lower(run, activation_bits=NARROW_BITS, calibration=seen, quiet=job.quiet)
     report = {key: narrow.provenance["lowering"][key] for key in ("alpha_h_rule", "clip", "saturation")}

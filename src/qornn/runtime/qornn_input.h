@@ -1,97 +1,44 @@
-/* Raw samples to x_i, and sum U_i x_i of one row or of four. */
+/* What a step is given: a code, or raw samples that become x_i. */
 #ifndef QORNN_INPUT_H
 #define QORNN_INPUT_H
 
-#include "qornn.h"
-#include "qornn_planes.h"
+#include "qornn_recurrent.h"
 
-/* Whether U lies row by row; a code reads a column. */
-QORNN_INLINE int qornn_U_in_rows(const qornn_program *p) {
-    return p->input == QORNN_SAMPLES && p->U_planes != NULL;
-}
-
-/* Room for x_i: n_i, and with U row by row as many zeros as its kernels read past them. */
-QORNN_INLINE size_t qornn_inputs(const qornn_program *p) {
-    return qornn_U_in_rows(p) ? QORNN_UNITS(p->n_i, QORNN_GROUP_PACKED(p->bits_U)) : p->n_i;
-}
+/* Samples: raw is clamped to low..high; x_i is raw itself when plain, or
+   clamp(((raw - offset) multiplier + half) >> shift), channel by channel. */
+typedef struct {
+    uint32_t n_i;
+    uint32_t room; /* for x_i: n_i, and as many zeros as the first layer's kernels read past them */
+    uint8_t kind;
+    uint8_t bits;
+    uint8_t plain;
+    int16_t low;
+    int16_t high;
+    const int32_t *offset;
+    const int32_t *multiplier;
+    const uint8_t *shift;
+} qornn_input;
 
 /* x_i of one step; whatever the samples are, they are clamped to the declared range first. */
-QORNN_INLINE void qornn_quantize(const qornn_program *p, const int16_t *raw, int16_t *x) {
-    const int64_t top = (int64_t)1 << (p->bits_x - 1);
+QORNN_INLINE void qornn_quantize(const qornn_input *p, const int16_t *raw, int16_t *x) {
+    const int64_t top = (int64_t)1 << (p->bits - 1);
     for (size_t c = 0; c < p->n_i; c++) {
         int16_t sample = raw[c] < p->low ? p->low : raw[c] > p->high ? p->high : raw[c];
         if (!p->plain) {
-            const unsigned shift = p->x_shift[c];
+            const unsigned shift = p->shift[c];
             const int64_t half = shift ? (int64_t)1 << (shift - 1) : 0;
-            int64_t v = (((int64_t)sample - p->x_offset[c]) * p->x_multiplier[c] + half) >> shift;
+            int64_t v = (((int64_t)sample - p->offset[c]) * p->multiplier[c] + half) >> shift;
             v = v < -top ? -top : v > top - 1 ? top - 1 : v;
             sample = (int16_t)v;
         }
         x[c] = sample;
     }
-    for (size_t c = p->n_i; c < qornn_inputs(p); c++) { /* every step: nobody has to clear x before the first */
+    for (size_t c = p->n_i; c < p->room; c++) { /* every step: nobody has to clear x before the first */
         x[c] = 0;
     }
 }
 
-/* Rows that U has: delay lines take inputs at their first units alone. */
-QORNN_INLINE size_t qornn_U_rows(const qornn_program *p) { return p->moves ? p->block : p->n_h; }
-
-/* 32-bit words of a column of U_words. */
-QORNN_INLINE size_t qornn_column_words(const qornn_program *p) { return (qornn_U_rows(p) * p->bits_U + 31u) / 32u; }
-
-/* The field of `bits` bits from `bit` on, a signed number. */
-QORNN_INLINE int32_t qornn_field(uint32_t word, unsigned bits, unsigned bit) {
-    return (int32_t)(word << (32u - bits - bit)) >> (32u - bits);
-}
-
-/* U_i[j, c] */
-QORNN_INLINE int32_t qornn_U(const qornn_program *p, size_t c, size_t j) {
-    if (p->U_words) {
-        const size_t bit = j * p->bits_U;
-        return qornn_field(p->U_words[c * qornn_column_words(p) + bit / 32], p->bits_U, bit % 32);
-    }
-    const size_t index = c * qornn_U_rows(p) + j;
-    const size_t bit = index * p->bits_U;
-    const uint8_t *at = p->U_packed + bit / 8;
-    const unsigned field = ((unsigned)at[0] | (unsigned)at[1] << 8) >> (bit % 8);
-    return (int32_t)(field & ((1u << p->bits_U) - 1u)) - (int32_t)(1u << (p->bits_U - 1));
-}
-
-/* sum_c U_i[j, c] x_i[c]; for a code, column `code` of U and no multiplication. */
-QORNN_INLINE int32_t qornn_drive(const qornn_program *p, const int16_t *x, size_t code, size_t j) {
-    if (p->input == QORNN_CODES) {
-        return qornn_U(p, code, j);
-    }
-    int32_t sum = 0;
-    for (size_t c = 0; c < p->n_i; c++) {
-        sum += qornn_U(p, c, j) * x[c];
-    }
-    return sum;
-}
-
-/* sum_c x_i[c] where packed rows of U need it, or 0. */
-QORNN_INLINE uint32_t qornn_sum_x(const qornn_program *p, const int16_t *x) {
-    uint32_t sum = 0;
-    for (size_t c = 0; qornn_U_in_rows(p) && c < p->n_i; c++) {
-        const int32_t sample = x[c];
-        sum += (uint32_t)sample;
-    }
-    return sum;
-}
-
-/* qornn_drive of the `block` rows from j on, four or one. */
-QORNN_INLINE void qornn_drives(const qornn_program *p, size_t j, size_t block, const int16_t *x, uint32_t sum_x,
-                               size_t code, uint32_t drives[4]) {
-    const size_t apart = block == 4 ? 1 : 0; /* a kernel takes four: one row alone, four times over */
-    if (!qornn_U_in_rows(p)) {
-        for (size_t r = 0; r < block; r++) {
-            drives[r] = (uint32_t)qornn_drive(p, x, code, j + r);
-        }
-    } else {
-        const size_t words = qornn_row_words(p->n_i, p->bits_U);
-        qornn_packed(p->U_planes + j * words, apart * words, p->n_i, p->bits_U, x, sum_x, drives);
-    }
-}
+/* Whether there is such a code. */
+QORNN_INLINE int qornn_is_code(const qornn_input *p, int32_t code) { return code >= 0 && (uint32_t)code < p->n_i; }
 
 #endif

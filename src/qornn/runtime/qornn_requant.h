@@ -1,8 +1,8 @@
-/* From the two sums of a row to its next state: the activation and the four forms of the requantization. */
+/* From the two sums of a row to its next state: the activation and the forms of the requantization. */
 #ifndef QORNN_REQUANT_H
 #define QORNN_REQUANT_H
 
-#include "qornn.h"
+#include "qornn_recurrent.h"
 
 /* min((a multiplier + 2^(shift-1)) >> shift, top) */
 QORNN_INLINE int32_t qornn_by_multiplier(uint32_t a, uint32_t multiplier, unsigned shift, int32_t top) {
@@ -48,7 +48,7 @@ QORNN_INLINE int32_t qornn_by_signed_shift(int32_t z, unsigned shift, unsigned b
 }
 
 /* Scheme paper: one factor for all rows, from z = 2^shift_W sum W_i h_i + 2^shift_U sum U_i x_i. */
-QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t z) {
+QORNN_INLINE int32_t qornn_next_paper(const qornn_recurrent *p, size_t j, int32_t z) {
     const int32_t top = (int32_t)((1u << (p->bits_h - 1)) - 1u);
     if (p->activation == QORNN_IDENTITY && p->bias) {
         z += p->bias[j];
@@ -74,7 +74,7 @@ QORNN_INLINE int32_t qornn_next_paper(const qornn_program *p, size_t j, int32_t 
 }
 
 /* Scheme per-row: v = M_W sum W_i h_i + M_U sum U_i x_i (+ M_I h_i[j]), below 2^62 by the program's own proof. */
-QORNN_INLINE int32_t qornn_next_per_row(const qornn_program *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
+QORNN_INLINE int32_t qornn_next_per_row(const qornn_recurrent *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
     const int64_t top = (int64_t)((1u << (p->bits_h - 1)) - 1u);
     const size_t row = p->alike ? 0 : j;
     const unsigned shift = p->row_shift[row];
@@ -98,7 +98,7 @@ QORNN_INLINE int32_t qornn_next_per_row(const qornn_program *p, size_t j, int32_
 }
 
 /* The next state of unit j, from sum W_i h_i, sum U_i x_i and its own state. */
-QORNN_INLINE int16_t qornn_next(const qornn_program *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
+QORNN_INLINE int16_t qornn_next(const qornn_recurrent *p, size_t j, int32_t sum, int32_t drive, int32_t own) {
     if (p->requant == QORNN_PER_ROW) {
         return (int16_t)qornn_next_per_row(p, j, sum, drive, own);
     }

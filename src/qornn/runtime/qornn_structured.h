@@ -7,8 +7,7 @@
 #ifndef QORNN_STRUCTURED_H
 #define QORNN_STRUCTURED_H
 
-#include "qornn.h"
-#include "qornn_input.h"
+#include "qornn_drive.h"
 #include "qornn_requant.h"
 #include "qornn_transform.h"
 
@@ -37,7 +36,7 @@ QORNN_INLINE int32_t qornn_signed(int32_t sum, uint32_t signs, unsigned i) {
 #endif
 }
 
-QORNN_INLINE int32_t qornn_with_sign(const qornn_program *p, size_t j, int32_t sum) {
+QORNN_INLINE int32_t qornn_with_sign(const qornn_recurrent *p, size_t j, int32_t sum) {
     return qornn_signed(sum, p->signs[j / 8], j % 8);
 }
 
@@ -49,11 +48,11 @@ typedef struct {
 } qornn_eight;
 
 /* Whether there is but one product a unit, which need not be kept. */
-QORNN_INLINE int qornn_one_column(const qornn_program *p) {
+QORNN_INLINE int qornn_one_column(const qornn_recurrent *p) {
     return p->U_words && (p->n_i == 1 || p->input == QORNN_CODES);
 }
 
-QORNN_INLINE qornn_eight qornn_eight_words(const qornn_program *p, size_t column, size_t j) {
+QORNN_INLINE qornn_eight qornn_eight_words(const qornn_recurrent *p, size_t column, size_t j) {
     const uint32_t *words = p->U_words + column * qornn_column_words(p) + j * p->bits_U / 32;
     qornn_eight eight;
     eight.words[0] = words[0] >> j * p->bits_U % 32;
@@ -62,17 +61,17 @@ QORNN_INLINE qornn_eight qornn_eight_words(const qornn_program *p, size_t column
 }
 
 /* Number i of the column. */
-QORNN_INLINE int32_t qornn_eight_field(const qornn_program *p, const qornn_eight *eight, unsigned i) {
+QORNN_INLINE int32_t qornn_eight_field(const qornn_recurrent *p, const qornn_eight *eight, unsigned i) {
     return qornn_field(eight->words[i * p->bits_U / 32], p->bits_U, i * p->bits_U % 32);
 }
 
 /* What all fields of one column are multiplied by. */
-QORNN_INLINE int32_t qornn_only_x(const qornn_program *p, const int16_t *x) {
+QORNN_INLINE int32_t qornn_only_x(const qornn_recurrent *p, const int16_t *x) {
     const int32_t only = p->input == QORNN_CODES ? 1 : x[0];
     return (int32_t)((uint32_t)only << (p->requant == QORNN_PER_ROW ? 0 : p->shift_U));
 }
 
-QORNN_INLINE qornn_eight qornn_eight_from(const qornn_program *p, size_t j, const int16_t *x, int32_t only, size_t code) {
+QORNN_INLINE qornn_eight qornn_eight_from(const qornn_recurrent *p, size_t j, const int16_t *x, int32_t only, size_t code) {
     if (qornn_one_column(p)) {
         qornn_eight eight = qornn_eight_words(p, code, j);
         eight.x = only;
@@ -92,7 +91,7 @@ QORNN_INLINE qornn_eight qornn_eight_from(const qornn_program *p, size_t j, cons
 }
 
 /* The next state of unit j + i. */
-QORNN_INLINE int32_t qornn_eight_next(const qornn_program *p, size_t j, const qornn_eight *eight, unsigned i, int32_t sum) {
+QORNN_INLINE int32_t qornn_eight_next(const qornn_recurrent *p, size_t j, const qornn_eight *eight, unsigned i, int32_t sum) {
     if (!qornn_one_column(p)) {
         return qornn_next(p, j + i, sum, eight->drives[i], 0);
     }
@@ -104,7 +103,7 @@ QORNN_INLINE int32_t qornn_eight_next(const qornn_program *p, size_t j, const qo
 }
 
 /* The next states of units j + i to j + i + 3 from their sums, in place; with `mixed`, those are still to be mixed. */
-QORNN_INLINE void qornn_four_next(const qornn_program *p, size_t j, const qornn_eight *eight, unsigned i, int mixed,
+QORNN_INLINE void qornn_four_next(const qornn_recurrent *p, size_t j, const qornn_eight *eight, unsigned i, int mixed,
                                   int32_t *h) {
     const uint32_t signs = p->signs[j / 8];
     if (mixed) {
@@ -130,7 +129,7 @@ QORNN_INLINE void qornn_four_next(const qornn_program *p, size_t j, const qornn_
     QORNN_IN_TURN();
 }
 
-QORNN_INLINE void qornn_finish(const qornn_program *p, const int16_t *x, size_t code, int mixed, int32_t *h) {
+QORNN_INLINE void qornn_finish(const qornn_recurrent *p, const int16_t *x, size_t code, int mixed, int32_t *h) {
     const int32_t only = qornn_only_x(p, x);
     QORNN_ROLLED
     for (size_t j = 0; j < p->n_h; j += 8) {
@@ -141,7 +140,7 @@ QORNN_INLINE void qornn_finish(const qornn_program *p, const int16_t *x, size_t 
 }
 
 /* HADAMARD of one block. */
-QORNN_INLINE void qornn_advance_wide(const qornn_program *p, const int16_t *x, size_t code, int32_t *h) {
+QORNN_INLINE void qornn_hadamard(const qornn_recurrent *p, const int16_t *x, size_t code, int32_t *h) {
     const size_t n = p->n_h;
     const int eights = n >= 8, mixed = QORNN_BY_EIGHT && eights;
     qornn_transform(h, n, mixed ? 4 : 1);
@@ -155,7 +154,7 @@ QORNN_INLINE void qornn_advance_wide(const qornn_program *p, const int16_t *x, s
 }
 
 /* HADAMARD of several blocks; work is room for one. */
-QORNN_INLINE void qornn_advance_blocks(const qornn_program *p, const int16_t *x, size_t code, const int16_t *h,
+QORNN_INLINE void qornn_blocks(const qornn_recurrent *p, const int16_t *x, size_t code, const int16_t *h,
                                        int16_t *next, int32_t *work) {
     const size_t blocks = p->n_h / p->block;
     for (size_t b = 0; b < blocks; b++, h += p->block) {
@@ -169,7 +168,7 @@ QORNN_INLINE void qornn_advance_blocks(const qornn_program *p, const int16_t *x,
     }
 }
 
-QORNN_INLINE void qornn_advance_cycle(const qornn_program *p, const int16_t *x, size_t code, int16_t *h) {
+QORNN_INLINE void qornn_cycle(const qornn_recurrent *p, const int16_t *x, size_t code, int16_t *h) {
     const int32_t turned = -(int32_t)h[p->n_h - 1];
     const int32_t only = qornn_only_x(p, x);
     size_t j = p->n_h; /* from the end, so that no value is lost before it was read */
@@ -193,13 +192,13 @@ QORNN_INLINE void qornn_advance_cycle(const qornn_program *p, const int16_t *x, 
 }
 
 /* DELAY: from the first unit of line i to that of the next: all lengths differ, and are as even as that allows. */
-QORNN_INLINE size_t qornn_line(const qornn_program *p, size_t i) {
+QORNN_INLINE size_t qornn_line(const qornn_recurrent *p, size_t i) {
     const size_t lines = p->block, spread = p->n_h - lines * (lines - 1) / 2;
     return spread / lines + i + (i >= lines - spread % lines ? 1u : 0u);
 }
 
 /* work is room for one sum a line. */
-QORNN_INLINE void qornn_advance_delay(const qornn_program *p, const int16_t *x, size_t code, int16_t *h, int32_t *work) {
+QORNN_INLINE void qornn_delay(const qornn_recurrent *p, const int16_t *x, size_t code, int16_t *h, int32_t *work) {
     const size_t lines = p->block;
     int32_t along = 1; /* sqrt(lines): what all rows are in units of */
     while ((size_t)along * (size_t)along < lines) {

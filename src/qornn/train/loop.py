@@ -160,7 +160,8 @@ class Trainer:
             if (penalty := layer.penalty()) is not None:
                 objective = objective + penalty
         if self.settings.state_penalty:
-            mean_square = h.square().mean() * (len(h) * self.processes.world / len(batch.x))
+            last = h[-1] if isinstance(h, tuple) else h  # a stack gives the states of all its layers
+            mean_square = last.square().mean() * (len(last) * self.processes.world / len(batch.x))
             objective = objective + self.settings.state_penalty * mean_square
         self.optimizer.zero_grad(set_to_none=True)
         objective.backward()

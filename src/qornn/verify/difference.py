@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qornn.integer.parts import Codes, FloatReadout
 from qornn.integer.program import IntegerProgram
-from qornn.integer.simulate import input_sums, step
+from qornn.integer.simulate import step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,15 +70,13 @@ def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Di
     try:
         if "outputs" in rows:
             got, key = rows["outputs"].astype(np.int32), "output"
-            want = program.readout.outputs(rows["state"][None].astype(np.int16))[0]
-            if isinstance(program.readout, FloatReadout):
-                got = got.view(np.float32)
+            want = program.readout.outputs(rows["state"][None, -program.n_out :].astype(np.int16))[0]
+            got = got.view(program.readout.dtype)
         else:
             got, key = rows["state"], "unit"
-            raw = rows["input"].reshape(1, 1, -1)
-            codes = isinstance(program.input, Codes)
-            raw = raw[..., 0] if codes else raw.clip(program.input.low, program.input.high)  # type: ignore[union-attr]
-            want = step(program, rows["before"][None], input_sums(program, raw)[0])[0]
+            raw = program.input.clip(rows["input"]).reshape(1, *program.input.shape)
+            edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
+            want = np.concatenate(step(program, np.split(rows["before"][None], edges, 1), raw)[0], 1)[0]
         first = int(np.flatnonzero(got != want)[0])
         where: dict[str, Any] = {key: first}
         return Difference(step=at, **where, got=got[first].item(), want=want[first].item())

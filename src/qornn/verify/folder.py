@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from qornn import __version__
 from qornn.errors import SettingsError
-from qornn.export import c_names
-from qornn.export.c99 import FORMAT, STEPS_LIMIT, make
-from qornn.integer.parts import Samples
+from qornn.export.c99 import names as c_names
+from qornn.export.c99.make import FORMAT, STEPS_LIMIT, make
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load
 
@@ -44,8 +43,7 @@ class Export:
     @property
     def in_double(self) -> bool:
         """Whether NAME_quantize calculates in double, which brings some kilobytes of library."""
-        part = self.program.input
-        return isinstance(part, Samples) and part.takes_floats and part.raw_scale is None
+        return self.program.input.in_double
 
 
 def find(folder: str | Path) -> Export:

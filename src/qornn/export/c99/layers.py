@@ -1,0 +1,154 @@
+"""Each kind of layer in NAME.c: what it keeps in NAME_state, and the function that takes it one step on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from qornn.integer.layers import Layer, Recurrent
+from qornn.integer.layout import DEVICE, Fields
+from qornn.integer.program import IntegerProgram
+from qornn.integer.state import Source
+
+ON_STACK: Final = 64  # QORNN_ON_STACK
+SIZES: Final = {"int16_t": 2, "int32_t": 4, "uint32_t": 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A field of NAME_state."""
+
+    type: str
+    name: str
+    shape: tuple[int, ...] = ()
+    comment: str = ""
+
+    @property
+    def size(self) -> int:
+        """Of one number."""
+        return SIZES[self.type]
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * math.prod(self.shape)
+
+    def __str__(self) -> str:
+        lengths = "".join(f"[{n}]" for n in self.shape)
+        return f"    {self.type} {self.name}{lengths};" + (f" /* {self.comment} */" if self.comment else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a layer stands."""
+
+    name: str  # of the model
+    index: int
+    source: Source
+    after: Layer | None  # the layer that reads it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """A layer in C."""
+
+    layer: Layer
+    name: str  # of its struct
+    fields: Fields
+    header: str  # of the runtime, that has its step
+    members: list[Member]
+    states: str  # an expression: its states, of the NAME_state that s points to
+    unit: str  # their type
+    clear: list[str]  # lines: before a sequence
+    step: list[str]  # lines: one step from x, or from a code
+    given: str  # an expression: where the next layer finds what it reads
+    checks: str = ""
+
+
+def layer_codes(program: IntegerProgram, name: str) -> list[Code]:
+    """All layers of a model."""
+    after = [*program.layers[1:], None]
+    places = [
+        Place(name=name, index=i, source=source, after=following)
+        for i, ((_, source), following) in enumerate(zip(program.walk(), after, strict=True))
+    ]
+    return [EMITTERS[layer.kind](layer, place) for layer, place in zip(program.layers, places, strict=True)]
+
+
+def _recurrent(layer: Recurrent, place: Place) -> Code:
+    """Two buffers in turn, or one in place; sums that are many lie in the state, since the stack should stay small."""
+    i, form, n = place.index, layer.W.form, layer.n_h
+    h, name = f"h{i}", f"{place.name}_layer{i}"
+    reads = 0 if place.after is None else place.after.room(layer.output, DEVICE)
+    units = n if form.wide else max(layer.state_room, reads)
+    unit = "int32_t" if form.wide else "int16_t"
+    comment = "" if units == n else f"{n} units, and zeros up to whole words of weights"
+    work = Member(type="int32_t", name=f"work{i}", shape=(form.sums,))
+    kept = form.sums > ON_STACK
+    members = [work] if kept else []
+    step = [f"int32_t work{i}[{form.sums}];"] if form.sums and not kept else []
+    arguments = [f"&{name}", "x, 0" if place.source.multiplied else "NULL, code"]
+    if form.buffers == 2:
+        members += [
+            Member(type="uint32_t", name=f"now{i}"),
+            Member(type=unit, name=h, shape=(2, units), comment=comment),
+        ]
+        states = f"((s)->{h}[(s)->now{i} & 1u])"
+        step += [f"const unsigned now = s->now{i} & 1u;"]
+        arguments += [f"s->{h}[now]", f"s->{h}[now ^ 1u]"]
+        clear = [f"s->now{i} = 0;", *_loop(units, f"s->{h}[0][j] = 0;", f"s->{h}[1][j] = 0;")]
+    else:
+        members += [Member(type=unit, name=h, shape=(units,), comment=comment)]
+        states, clear = f"((s)->{h})", _cleared(h, units)
+        arguments += [f"s->{h}"]
+    if form.sums:
+        arguments += [f"s->work{i}" if kept else f"work{i}"]
+    step += [f"{form.function}({', '.join(arguments)});"]
+    step += [f"s->now{i} = now ^ 1u;"] if form.buffers == 2 else []
+    given = states.replace("(s)", "s")
+    if form.wide and place.after is not None:  # read as 16 bits
+        narrow = Member(type="int16_t", name=f"x{i + 1}", shape=(reads,))
+        members += [narrow]
+        clear += _cleared(narrow.name, reads)
+        step += _loop(n, f"s->{narrow.name}[j] = (int16_t)s->{h}[j];")
+        given = f"s->{narrow.name}"
+    return Code(
+        layer=layer,
+        name=name,
+        fields=layer.fields(place.source, DEVICE),
+        header=form.header,
+        members=members,
+        states=states,
+        unit=unit,
+        clear=clear,
+        step=step,
+        given=given,
+        checks=_checks(layer, place, units),
+    )
+
+
+def _checks(layer: Recurrent, place: Place, units: int) -> str:
+    """The buffers are as long as the kernels of a stored W and of packed rows of U read."""
+    lines = []
+    if layer.W.stored:
+        lines += [_room(f"{place.name}_has_room{place.index}", units, layer.n_h, layer.W.bits)]
+    reads = layer.room(place.source, DEVICE)
+    if reads > layer.n_in or "U_planes" in layer.fields(place.source, DEVICE):
+        lines += [_room(f"{place.name}_x_has_room{place.index}", reads, layer.n_in, layer.U.bits)]
+    return "".join(lines)
+
+
+def _room(name: str, has: int, n: int, bits: int) -> str:
+    return f"typedef char {name}[{has}u >= QORNN_UNITS({n}u, QORNN_GROUP_PACKED({bits}u)) ? 1 : -1];\n"
+
+
+def _cleared(array: str, length: int) -> list[str]:
+    return _loop(length, f"s->{array}[j] = 0;")
+
+
+def _loop(length: int, *lines: str) -> list[str]:
+    return [f"for (unsigned j = 0; j < {length}u; j++) {{", *(f"    {line}" for line in lines), "}"]
+
+
+EMITTERS: Final[dict[str, Callable[[Any, Place], Code]]] = {Recurrent.kind: _recurrent}

@@ -1,0 +1,176 @@
+"""A program as a flat folder of C99: what is tested on the host and in the emulator is what is flashed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from qornn import __version__
+from qornn.errors import ProgramError, SettingsError, unknown
+from qornn.export.c99 import folder, names, state
+from qornn.export.c99 import vectors as test_vectors
+from qornn.export.c99.arrays import array, arrays_of, initializer
+from qornn.export.c99.facts import facts, for_markdown, memory, plain, table, work
+from qornn.export.c99.inputs import input_code
+from qornn.export.c99.layers import layer_codes
+from qornn.export.c99.vectors import Vectors
+from qornn.integer.layout import DEVICE
+from qornn.integer.program import IntegerProgram
+from qornn.integer.storage import from_bytes, to_bytes
+
+LAYOUTS: Final = ("packed",)
+STEPS_LIMIT: Final = 100_000
+STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
+FORMAT: Final = 3  # of the folder: one more whenever the same program and options give other files
+
+
+def c(
+    program: IntegerProgram,
+    out: str | Path,
+    *,
+    name: str,
+    layout: str = "packed",
+    vector_steps: int = 64,
+    command: str | None = None,
+) -> Path:
+    """Write the folder `out`: NAME.h, NAME.c, runtime, example, test vectors, README and Makefile; returns it.
+
+    layout: weights packed at their bits, the only one. vector_steps: length of the sequences in the vectors.
+    command: what the files say made them.
+    """
+    out = Path(out)
+    names.check(name)
+    folder.check(out, name)
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    command = command or f"qornn.export.c(program, {str(out)!r}, name={name!r})"
+    data = to_bytes(program)
+    program = from_bytes(data, out / f"{name}.qornn")  # as whoever has that file would export it again
+    made = make(program, name=name, vector_steps=vector_steps, command=command)
+    folder.write(out, name, made.files | {f"{name}.qornn": data})
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """All files but the program's own, and the sizes that they state."""
+
+    files: dict[str, bytes]
+    data_bytes: int
+    vectors_bytes: int
+    ram_bytes: int
+
+
+def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str) -> Made:
+    """The files of an export: the same program and options give the same bytes."""
+    if program.numpy_only:
+        raise ProgramError(f"C knows no {program.numpy_only}")
+    if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
+        raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
+    widest = max(program.n_state, program.n_i)
+    if vector_steps > (most := max(1, STATES_LIMIT // (test_vectors.SEQUENCES * widest))):
+        raise SettingsError(f"vectors of {vector_steps} steps are too many for {widest} units or inputs; take {most}")
+    vectors = test_vectors.vectors(program, vector_steps)
+    if not np.isfinite(vectors.outputs).all():
+        raise ProgramError(
+            "outputs of this program pass the largest float32: divide the targets, train and lower again"
+        )
+    words = _model_words(program, name) | _vector_words(vectors)
+    runtime = folder.runtime()
+    words |= {"name": name, "runtime": " ".join(runtime), "command": plain(command)}
+    model = {
+        f"{name}.h": folder.fill("model.h", words),
+        f"{name}.c": folder.fill("model.c", words),
+        f"{name}_vectors.h": folder.fill("vectors.h", words | {"arrays": _vector_arrays(name, vectors)}),
+        "example_main.c": folder.fill("example_main.c", words),
+        "Makefile": folder.fill("Makefile", words),
+        "README.md": folder.fill("README.md", words | for_markdown(words)),
+    }
+    sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
+    return Made(files={file: text.encode() for file, text in model.items()} | runtime, **sizes)
+
+
+def _model_words(program: IntegerProgram, name: str) -> dict[str, object]:
+    """What the templates say of the model."""
+    layers, last = layer_codes(program, name), program.layers[-1]
+    room = program.layers[0].room(program.input, DEVICE)
+    x = input_code(program.input, name, room)
+    parts = {f"{name}_input": program.input.fields(room)} | {code.name: code.fields for code in layers}
+    parts[f"{name}_readout"] = readout = program.readout.fields(DEVICE, wide=layers[-1].unit == "int32_t")
+    arrays = {field: values for part, fields in parts.items() for field, values in arrays_of(part, fields).items()}
+    walked = state.words(name, layers, x)
+    data, outputs = sum(values.nbytes for values in arrays.values()), 4 * program.n_o
+    kept = int(str(walked["state_bytes"]))
+    return {
+        "marker": folder.MARKER,
+        "version": __version__,
+        "format": FORMAT,
+        "facts": "\n".join(f"   {line}" for line in facts(program)),
+        "memory": table(memory(layers, readout, data=data, state=kept, outputs=outputs)),
+        "work": table(work(program)),
+        "n_i": program.n_i,
+        "n_h": program.n_out,
+        "n_o": program.n_o,
+        "bits_h": last.state_bits,
+        "data_bytes": data,
+        "ram_bytes": kept + outputs,
+        "checksum": test_vectors.checksum(list(arrays.values())),
+        "arrays": "\n".join(array(field, values) for field, values in arrays.items()),
+        "input_struct": initializer("qornn_input", f"{name}_input", parts[f"{name}_input"]),
+        "readout_struct": initializer("qornn_readout", f"{name}_readout", readout),
+        "hash_arrays": "\n".join(f"    hash = {name}_fnv(hash, {field}, sizeof {field});" for field in arrays),
+        **walked,
+        **x.words,
+        **_output_words(program, name, wide=layers[-1].unit == "int32_t"),
+    }
+
+
+def _output_words(program: IntegerProgram, name: str, *, wide: bool) -> dict[str, str]:
+    exact = program.readout.exact
+    y_type = "int32_t" if exact else "float"
+    words = {"name": name, "y_type": y_type}
+    several = program.n_o > 1
+    return {
+        "y_type": y_type,
+        "readout": f"qornn_read_{'int' if exact else 'float'}{'_wide' if wide else ''}",
+        "units_of_y": f"; times {program.readout.scale!r} they are in the network's own units" if exact else "",
+        "float_note": ", no float" if exact else "",
+        "classify_h": folder.fill("classify.h", words) if several else "",
+        "classify_c": folder.fill("classify.c", words) if several else "",
+    }
+
+
+def _vector_words(vectors: Vectors) -> dict[str, object]:
+    sampled = len(vectors.samples)
+    which = f"The second sequence's first {sampled} inputs are here as floats too"
+    return {
+        "sequences": test_vectors.SEQUENCES,
+        "steps": vectors.steps,
+        "probes": test_vectors.PROBES,
+        "total": len(vectors.states),
+        "full": min(test_vectors.FULL, test_vectors.SEQUENCES * vectors.steps),
+        "seed": test_vectors.SEED,
+        "inputs_per_step": vectors.inputs.shape[1],
+        "sampled": sampled,
+        "samples_note": f"   {which}, from which the replay makes them.\n" if sampled else "",
+        "vectors_bytes": sum(values.nbytes for values in _vector_parts(vectors).values()),
+    }
+
+
+def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
+    ends = (np.arange(test_vectors.SEQUENCES) + 1) * vectors.steps - 1
+    return {
+        "inputs": vectors.inputs,
+        "state_hashes": test_vectors.hashes(vectors.states),
+        "output_hashes": test_vectors.hashes(vectors.outputs),
+        "states": vectors.states[: min(test_vectors.FULL, test_vectors.SEQUENCES * vectors.steps)],
+        "last_outputs": vectors.outputs[ends],
+        **({"samples": vectors.samples} if len(vectors.samples) else {}),
+    }
+
+
+def _vector_arrays(name: str, vectors: Vectors) -> str:
+    return "\n".join(array(f"{name}_{field}", values) for field, values in _vector_parts(vectors).items())

@@ -1,0 +1,41 @@
+/* @name@: constants and functions; see @name@.h.  @marker@ @version@ */
+#include "@name@.h"
+
+#include "qornn_input.h"
+#include "qornn_readout.h"
+@headers@
+@arrays@
+@input_struct@
+@layer_structs@
+@readout_struct@
+/* The buffers are as long as the kernels read, and the memory is what the header says. */
+@checks@typedef char @name@_ram_is_as_said[sizeof(@name@_state) + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
+
+@layer_steps@
+/* Once a sequence: small rather than fast. */
+#if defined(__GNUC__)
+__attribute__((cold))
+#endif
+void @name@_init(@name@_state *s) {
+@init@
+}
+
+int @name@_step(@name@_state *s, @parameter@) {
+@step@
+}
+
+void @name@_predict(const @name@_state *s, @y_type@ *y) { @readout@(&@name@_readout, @name@_STATES(s), y); }
+@classify_c@@quantize_c@
+static uint32_t @name@_fnv(uint32_t hash, const void *data, size_t size) {
+    const unsigned char *byte = (const unsigned char *)data;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ byte[i]) * 0x01000193u;
+    }
+    return hash;
+}
+
+uint32_t @name@_checksum(void) {
+    uint32_t hash = 0x811c9dc5u;
+@hash_arrays@
+    return hash;
+}

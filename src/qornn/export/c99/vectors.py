@@ -1,0 +1,97 @@
+"""Test vectors: inputs from a fixed seed, and what `simulate` makes of them.
+
+Ordinary sequences from the zero state, then probes: single steps from states spread over their whole range, which
+meet every weight, where a sequence may leave units silent. The device makes those states itself (example_main.c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from qornn.integer.program import IntegerProgram
+from qornn.integer.simulate import States, start, step
+
+SEQUENCES: Final = 2
+PROBES: Final = 32
+FULL: Final = 4  # steps whose whole state is stored, so that a device can name the unit that differs
+SEED: Final = 2024
+SAMPLED_STEPS: Final = 32  # at most so many steps begin from floats, and
+SAMPLED: Final = 512  # about so many numbers: four bytes each
+FNV_START: Final = 0x811C9DC5
+FNV_PRIME: Final = 0x01000193
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """One row a step: the sequences one after another, then the probes."""
+
+    steps: int  # of a sequence
+    inputs: np.ndarray  # (steps, n_i) int16, or (steps, 1) codes
+    states: np.ndarray  # (steps, n_state) int16, of all layers one after another
+    outputs: np.ndarray  # (steps, n_o) float32 or int32
+    samples: np.ndarray  # (few, n_i) float32: the second sequence's first inputs are made of them
+
+
+def vectors(program: IntegerProgram, steps: int) -> Vectors:
+    """Inputs of that many steps a sequence, extremes common among them, with the law's states and outputs."""
+    rng = np.random.default_rng(SEED)
+    inputs = program.input.draw(rng, SEQUENCES * steps + PROBES)
+    samples = program.input.draw_floats(rng, max(1, min(steps, SAMPLED_STEPS, SAMPLED // program.n_i)))
+    if len(samples):
+        inputs[steps : steps + len(samples)] = program.input.clip(program.input.from_floats(samples))
+    raw = as_read(program, inputs)
+    ordinary = raw[: SEQUENCES * steps].reshape(SEQUENCES, steps, *raw.shape[1:])
+    kept, seen = [], []
+    states = start(program, SEQUENCES)
+    for t in range(steps):
+        states, y = step(program, states, ordinary[:, t])
+        kept.append(np.concatenate(states, 1))
+        seen.append(y)
+    # (steps, SEQUENCES, n) -> one sequence after another
+    rows, last = (np.stack(found, 1).reshape(SEQUENCES * steps, -1) for found in (kept, seen))
+    probed, y = step(program, probe_states(program), raw[SEQUENCES * steps :])
+    every = np.concatenate([rows, np.concatenate(probed, 1)]).astype(np.int16)
+    outputs = program.readout.outputs(np.concatenate([last, y]).astype(np.int16))
+    return Vectors(steps=steps, inputs=inputs, states=every, outputs=outputs, samples=samples)
+
+
+def as_read(program: IntegerProgram, inputs: np.ndarray) -> np.ndarray:
+    """What the law makes of rows of the vectors: codes, or samples clipped as the device clips them."""
+    return program.input.clip(inputs).reshape(len(inputs), *program.input.shape)
+
+
+def probe_states(program: IntegerProgram) -> States:
+    """States from a 32-bit xorshift, as example_main.c makes them.  # a (PROBES, n_state) int64 for each layer"""
+    s = SEED
+    found = start(program, PROBES)
+    for p in range(PROBES):
+        for layer, states in zip(program.layers, found, strict=True):
+            for j in range(layer.n_state):
+                s ^= s << 13 & 0xFFFFFFFF
+                s ^= s >> 17
+                s ^= s << 5 & 0xFFFFFFFF
+                h = (s >> 16) & layer.top
+                states[p, j] = -h if layer.signed and s & 1 else h
+    return found
+
+
+def hashes(rows: np.ndarray) -> np.ndarray:
+    """FNV-1a of each row, its numbers byte by byte, lowest first.  # (n, m) -> (n,) uint32"""
+    rows = np.ascontiguousarray(rows.astype(rows.dtype.newbyteorder("<")))
+    data = rows.view(np.uint8).reshape(len(rows), -1).astype(np.uint32)
+    found = np.full(len(rows), FNV_START, np.uint32)
+    for column in data.T:
+        found = (found ^ column) * np.uint32(FNV_PRIME)  # modulo 2^32
+    return found
+
+
+def checksum(arrays: list[np.ndarray]) -> int:
+    """FNV-1a of all weights, as NAME_checksum finds it."""
+    found = FNV_START
+    for array in arrays:
+        for byte in array.tobytes():
+            found = ((found ^ byte) * FNV_PRIME) & 0xFFFFFFFF
+    return found

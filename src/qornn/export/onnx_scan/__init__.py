@@ -1,0 +1,1 @@
+"""The ONNX export: the recurrence in integers inside one Scan."""

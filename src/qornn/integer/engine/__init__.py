@@ -1,0 +1,1 @@
+"""Programs run by the C engine of runtime/: whole sequences, and streams."""

@@ -1,0 +1,154 @@
+"""Programs run by the C engine, or by `simulate` where it was not built: the same bits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from qornn.errors import SettingsError, unknown
+from qornn.integer import simulate as law
+from qornn.integer.engine.library import KERNELS, library
+from qornn.integer.engine.model import Model, model_of
+from qornn.integer.engine.structs import struct
+from qornn.integer.layout import HOST
+from qornn.integer.program import IntegerProgram
+
+
+def run(
+    program: IntegerProgram,
+    x: Any,
+    lengths: Any = None,
+    *,
+    saturate: bool = False,
+    threads: int | None = None,
+    layout: str = "bytes",
+    kernel: str | None = None,
+) -> np.ndarray:
+    """Outputs (B, n_o), or (B, T, n_o) when every step is read out, of raw integers (B, T, n_i) or codes (B, T).
+
+    The sequences are shared among threads, as many as there are processors unless said. `layout` and `kernel` choose
+    how it is computed, never what.
+    """
+    raw, lengths, clipped = _accept(program, x, lengths, saturate, threads)
+    law.warn_clipped(clipped, raw.size)
+    return _run("y", program, raw, lengths, threads=threads, layout=layout, kernel=kernel)
+
+
+def states(
+    program: IntegerProgram,
+    x: Any,
+    lengths: Any = None,
+    *,
+    saturate: bool = False,
+    threads: int | None = None,
+    layout: str = "bytes",
+    kernel: str | None = None,
+) -> np.ndarray:
+    """Every state of the last layer, zero past a sequence's end.  # (B, T, n_h) int16"""
+    raw, lengths, clipped = _accept(program, x, lengths, saturate, threads)
+    law.warn_clipped(clipped, raw.size)
+    return _run("states", program, raw, lengths, threads=threads, layout=layout, kernel=kernel)
+
+
+def _accept(
+    program: IntegerProgram, x: Any, lengths: Any, saturate: bool, threads: Any
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """What was given, checked, and how many inputs were clipped."""
+    if threads is not None and (not isinstance(threads, Integral) or int(threads) < 1):
+        raise SettingsError(f"threads must be a whole number of at least 1, got {threads!r}")
+    return program.accept(as_array(x), None if lengths is None else as_array(lengths, "lengths"), saturate=saturate)
+
+
+def as_array(x: Any, name: str = "x") -> np.ndarray:
+    """An array; lists of unequal lengths are none."""
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise SettingsError(
+            f"{name} is ragged, its rows differ in length; pad the sequences to one length and give the true ones as "
+            "lengths, one number a sequence"
+        ) from error
+
+
+def _run(wanted: str, program: IntegerProgram, raw: np.ndarray, lengths: np.ndarray, **how: Any) -> np.ndarray:
+    """The states or the outputs (y)."""
+    if not runs_native(program):
+        return law.simulate(program, raw, lengths)[wanted == "y"]
+    rows = raw.shape[:2] if wanted == "states" or program.readout.every else raw.shape[:1]
+    width, dtype = (program.n_o, program.readout.dtype) if wanted == "y" else (program.n_out, np.int16)
+    found = np.empty((*rows, width), dtype)
+    _call(program, raw, lengths, wanted, found, **how)
+    return found
+
+
+def runs_native(program: IntegerProgram) -> bool:
+    """Whether the C engine runs it: it was built, and has every part."""
+    return library() is not None and not program.numpy_only
+
+
+def in_use(program: IntegerProgram | None = None) -> str:
+    """What runs programs here: "native (vnni | avx2 | portable)" or "numpy"; this program, or any ordinary one."""
+    engine = library()
+    if engine is None or (program is not None and not runs_native(program)):
+        return "numpy"
+    best = engine.qornn_kernel((Model.any() if program is None else model_of(program, "bytes")).address, -1)
+    return f"native ({KERNELS[best]})"
+
+
+def available(program: IntegerProgram, layout: str) -> list[str]:
+    """The kernels that can really run this program on this machine."""
+    engine = library()
+    if engine is None or program.numpy_only:
+        return []
+    model = model_of(program, layout)
+    return [k for i, k in enumerate(KERNELS) if engine.qornn_kernel(model.address, i) == i]
+
+
+def addresses(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Where they lie, by the field of qornn_batch."""
+    return {name: array.ctypes.data for name, array in arrays.items()}
+
+
+def _call(
+    program: IntegerProgram,
+    raw: np.ndarray,
+    lengths: np.ndarray,
+    wanted: str,
+    found: np.ndarray,
+    *,
+    threads: int | None = None,
+    layout: str = "bytes",
+    kernel: str | None = None,
+) -> None:
+    """Fill `found` (states or y), a share of it in each thread: ctypes lets go of the interpreter meanwhile."""
+    if layout not in HOST:
+        raise unknown("layout", layout, HOST)
+    if kernel is not None and kernel not in KERNELS:
+        raise unknown("kernel", kernel, KERNELS)
+    engine, model = library(), model_of(program, layout)
+    assert engine is not None
+    raw, lengths = np.ascontiguousarray(raw, np.int16), np.ascontiguousarray(lengths, np.int64)
+    number = -1 if kernel is None else KERNELS.index(kernel)
+    room = engine.qornn_work_bytes(model.address)
+
+    def part(share: slice) -> int:
+        work = np.empty(room, np.uint8)
+        arrays = {"x": raw[share], "lengths": lengths[share], wanted: found[share], "work": work}
+        batch = struct("qornn_batch")(B=len(raw[share]), T=raw.shape[1], **addresses(arrays))
+        return engine.qornn_run(model.address, ctypes.addressof(batch), number)
+
+    B = len(raw)
+    count = min(int(threads or os.cpu_count() or 1), B)
+    if count == 1:
+        failed = [part(slice(0, B))]
+    else:
+        edges = np.linspace(0, B, count + 1).astype(int)
+        with ThreadPoolExecutor(count) as pool:
+            failed = list(pool.map(part, (slice(a, b) for a, b in pairwise(edges))))
+    assert not any(failed), "accept() has checked the codes"

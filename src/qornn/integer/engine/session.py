@@ -1,0 +1,86 @@
+"""A stream: one sample in, one answer out."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+import numpy as np
+
+from qornn.integer import simulate as law
+from qornn.integer.engine.library import library
+from qornn.integer.engine.model import model_of
+from qornn.integer.engine.run import addresses, as_array, runs_native
+from qornn.integer.engine.structs import struct
+from qornn.integer.program import IntegerProgram
+
+FEW: Final = 16  # numbers that Python compares faster than numpy does
+
+
+class Session:
+    """A stream of one program: one sample in, one answer out, constant memory."""
+
+    def __init__(self, program: IntegerProgram) -> None:
+        self.program = program
+        self._h = np.zeros((1, program.n_state), np.int16)  # of all layers, one after another
+        self._shape, (self._low, self._high) = program.input.shape, program.input.limits
+        self._native = runs_native(program)
+        if self._native:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Everything a step needs, made once: finding addresses takes longer than a step."""
+        engine, model = library(), model_of(self.program, "bytes")
+        assert engine is not None
+        self._x = np.empty(self._shape, np.int16)
+        self._y = np.empty(self.program.n_o, self.program.readout.dtype)
+        work, lengths = np.empty(engine.qornn_work_bytes(model.address), np.uint8), np.ones(1, np.int64)
+        arrays: dict[str, np.ndarray] = {"x": self._x, "lengths": lengths, "h": self._h, "y": self._y, "work": work}
+        batch = struct("qornn_batch")(B=1, T=1, **addresses(arrays))
+        self._kept = model, batch, arrays  # alive while their addresses are in use
+        self._arguments = model.address, ctypes.addressof(batch), -1
+        self._run = engine.qornn_run
+
+    def __getstate__(self) -> tuple[IntegerProgram, np.ndarray]:
+        return self.program, self._h
+
+    def __setstate__(self, state: tuple[IntegerProgram, np.ndarray]) -> None:
+        """A copy has memory of its own: addresses cannot be copied."""
+        self.__init__(state[0])  # type: ignore[misc]
+        self._h[:] = state[1]
+
+    @property
+    def h(self) -> np.ndarray:
+        """The current state, in integers, of all layers one after another.  # (n_state,) int16"""
+        return self._h[0].copy()
+
+    def reset(self) -> None:
+        """Back to the zero state, where a sequence starts."""
+        self._h[:] = 0
+
+    def step(self, x_t: Any, *, saturate: bool = False) -> np.ndarray:
+        """Take one sample (a code, or n_i raw integers) and give the outputs of the state after it.  # (n_o,)"""
+        program = self.program
+        x = x_t if type(x_t) is np.ndarray else as_array(x_t)
+        if not self._is_plain(x):  # refused in words, or clipped
+            raw, _, clipped = program.accept(x[None, None], saturate=saturate)
+            law.warn_clipped(clipped, raw.size)
+            x = raw[0, 0]
+        if self._native:
+            self._x[...] = x
+            bad = self._run(*self._arguments)
+            assert not bad, "the code was checked"
+            return self._y.copy()
+        edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
+        states, h = law.step(program, np.split(self._h.astype(np.int64), edges, 1), x[None].astype(np.int16))
+        self._h[:] = np.concatenate(states, 1)
+        return program.readout.outputs(h)[0]
+
+    def _is_plain(self, x: np.ndarray) -> bool:
+        """Whether a sample is what it should be, which `accept` takes long to find."""
+        if x.shape != self._shape or x.dtype.kind not in "iu":
+            return False
+        if x.size > FEW:
+            return bool(np.minimum.reduce(x) >= self._low and np.maximum.reduce(x) <= self._high)
+        low, high = self._low, self._high
+        return all(low <= value <= high for value in x.reshape(-1).tolist())

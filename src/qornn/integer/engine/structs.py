@@ -1,0 +1,117 @@
+"""The C structs as the headers of the runtime declare them, and a part's fields put into one: their only mirror."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+
+from qornn.errors import ProgramError
+from qornn.integer.layout import Fields
+
+POINTER: Final = ctypes.c_void_p
+TYPES: Final[dict[str, Any]] = {
+    "uint8_t": ctypes.c_uint8,
+    "uint32_t": ctypes.c_uint32,
+    "int16_t": ctypes.c_int16,
+    "int64_t": ctypes.c_int64,
+    "float": ctypes.c_float,
+}
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STRUCT: Final = re.compile(r"typedef struct \{([^{}]*)\} (qornn_\w+);")
+_FIELD: Final = re.compile(r"(?:const )?(\w+) (\*?)(\w+)")
+_ENUM: Final = re.compile(r"enum \{([^{}]*)\}")
+
+
+@cache
+def headers() -> dict[str, bytes]:
+    """The headers of the runtime, by name: those that are flashed, then the host's."""
+    runtime = files("qornn") / "runtime"
+    found: dict[str, bytes] = {}
+    for folder in (runtime, runtime / "host"):
+        names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".h"))
+        found |= {name: (folder / name).read_bytes() for name in names}
+    return found
+
+
+@cache
+def digest() -> str:
+    """Of all headers, as CMakeLists.txt makes it: a library compiled from others is known by it."""
+    each = (hashlib.sha256(text).hexdigest() for text in headers().values())
+    return hashlib.sha256("".join(each).encode()).hexdigest()
+
+
+@cache
+def _text() -> str:
+    return _COMMENT.sub("", "\n".join(text.decode() for text in headers().values()))
+
+
+@cache
+def declared() -> Mapping[str, list[tuple[str, str, bool]]]:
+    """The fields of every struct in their order: name, type, and whether it is a pointer."""
+    found: dict[str, list[tuple[str, str, bool]]] = {}
+    for body, name in _STRUCT.findall(_text()):
+        lines = [line.strip() for line in body.split(";") if line.strip()]
+        fields = [_FIELD.fullmatch(line) for line in lines]
+        known = [field for field in fields if field and (field[2] or field[1] in TYPES or field[1] in found)]
+        if len(known) == len(lines):  # others are no plain data, and nobody's mirror
+            found[name] = [(field[3], field[1], bool(field[2])) for field in known]
+    return found
+
+
+@cache
+def constants() -> Mapping[str, int]:
+    """The values of all enums."""
+    found: dict[str, int] = {}
+    for body in _ENUM.findall(_text()):
+        value = -1
+        for entry in body.split(","):
+            name, _, given = (part.strip() for part in entry.partition("="))
+            value = int(given) if given else value + 1
+            found[name] = value
+    return found
+
+
+@cache
+def struct(name: str) -> type[ctypes.Structure]:
+    """The struct as ctypes has it."""
+    fields = [
+        (field, POINTER if pointer else TYPES.get(kind) or struct(kind)) for field, kind, pointer in declared()[name]
+    ]
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+
+class Filled:
+    """Structs and, kept alive with them, every array they point to."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def fill(self, target: ctypes.Structure, fields: Fields, outer: ctypes.Structure | None = None) -> None:
+        """Put the fields in; those the struct does not have belong to the one around it."""
+        own = {name for name, *_ in target._fields_}
+        for name, value in fields.items():
+            place = target if name in own else outer
+            if place is None:
+                raise ProgramError(f"{type(target).__name__} has no field {name}")
+            setattr(place, name, self._value(value))
+
+    def point(self, thing: Any) -> int:
+        """The address of a struct or of an array of them."""
+        self._kept.append(thing)
+        return ctypes.addressof(thing)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return constants()[value]
+        if not isinstance(value, np.ndarray):
+            return value
+        array = np.ascontiguousarray(value)
+        self._kept.append(array)
+        return array.ctypes.data

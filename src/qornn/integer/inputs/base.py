@@ -1,0 +1,102 @@
+"""What every kind of input answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from qornn.integer import check
+
+
+class Input(check.Checked, ABC):
+    """What the first layer reads, and what a device gives for it."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    noun: ClassVar[str]  # of what there are n_i
+    multiplied: ClassVar[bool]  # whether its numbers meet every weight of a row; a code only reads a column
+
+    if TYPE_CHECKING:
+
+        @property
+        def bits(self) -> int: ...
+
+        @property
+        def alpha(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def n_i(self) -> int:
+        """Columns of U."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Of one step's raw integers."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest raw integer."""
+
+    @property
+    @abstractmethod
+    def stored_bytes(self) -> int:
+        """Bytes it takes on a device."""
+
+    @property
+    @abstractmethod
+    def takes_floats(self) -> bool:
+        """Whether `from_floats`, and NAME_quantize in C, exist."""
+
+    @property
+    @abstractmethod
+    def in_double(self) -> bool:
+        """Whether NAME_quantize calculates in double, which brings some kilobytes of library."""
+
+    @abstractmethod
+    def integers(self, raw: np.ndarray) -> np.ndarray:
+        """What the first layer reads: x_i of raw samples, or codes as they are."""
+
+    @abstractmethod
+    def sum_bound(self, U: np.ndarray) -> np.ndarray:
+        """max|Σ U_i x_i| of each row.  # (n_h,)"""
+
+    @abstractmethod
+    def accept(self, x: np.ndarray, *, saturate: bool = False) -> tuple[np.ndarray, int]:
+        """Raw integers, checked against the declared range or clipped to it, and how many were clipped."""
+
+    @abstractmethod
+    def clip(self, raw: np.ndarray) -> np.ndarray:
+        """Samples held to the declared range, as a device holds them."""
+
+    @abstractmethod
+    def from_floats(self, x: np.ndarray) -> np.ndarray:
+        """Raw integers of floats in the units of the training data, not yet held to the declared range."""
+
+    @abstractmethod
+    def from_network(self, x: np.ndarray) -> np.ndarray:
+        """Raw integers of the x that the network itself sees."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, steps: int) -> np.ndarray:
+        """Raw integers of any kind that a device may be given.  # (steps, …) int16"""
+
+    @abstractmethod
+    def draw_floats(self, rng: np.random.Generator, steps: int) -> np.ndarray:
+        """Floats that a device may be given; none where it takes none.  # (at most steps, n_i) float32"""
+
+    @abstractmethod
+    def fields(self, room: int) -> dict[str, Any]:
+        """Its fields of qornn_input; there is room for so many x_i."""
+
+    @abstractmethod
+    def layer_fields(self) -> dict[str, Any]:
+        """What the struct of the first layer says of it."""
+
+
+def shape_of(x: np.ndarray) -> str:
+    """What was given instead."""
+    return f"shape {x.shape}, {x.dtype}"

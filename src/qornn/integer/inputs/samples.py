@@ -1,0 +1,205 @@
+"""Raw samples of a device, normalised by integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+
+from qornn.bits import INPUT_BITS
+from qornn.errors import SettingsError
+from qornn.integer import check
+from qornn.integer.check import INT16, INT32
+from qornn.integer.inputs.base import Input, shape_of
+from qornn.integer.rounding import round_half_away
+
+RAW_SCALES: Final = (2.0**-120, 2.0**112)  # no float32 that is not normal reaches half of one, none overflows
+LARGEST: Final = float(np.finfo(np.float32).max)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples(Input):
+    """Raw integers in low..high, int16 on the device; x = alpha·x_i/2^(bits−1) with, channel by channel,
+
+        x_i = clamp( ((raw − offset)·multiplier + half) >> shift ),  half = 2^(shift−1), or 0 when shift = 0
+
+    which carries the normalisation of the data. Samples that come as floats, in the units of the training data, are
+    rounded to float32; with `raw_scale`, raw = round(sample/raw_scale). Without it the network saw them as they are:
+    raw = round(x·gain + offset), where there is a `scale`.
+    """
+
+    kind = "samples"
+    noun = "channels"
+    multiplied = True
+    arrays: ClassVar = {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8, "raw_scale": np.float32}
+
+    bits: int
+    alpha: float
+    low: int
+    high: int
+    offset: np.ndarray  # (n_i,) int32
+    multiplier: np.ndarray  # (n_i,) int32, not negative
+    shift: np.ndarray  # (n_i,) uint8
+    scale: float | None = None
+    raw_scale: np.ndarray | None = None  # (n_i,) float32, powers of two: division by them is exact everywhere
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", check.number("input_bits", self.bits, INPUT_BITS[0], INPUT_BITS[-1]))
+        object.__setattr__(self, "alpha", check.positive("alpha_i", self.alpha))
+        object.__setattr__(self, "low", check.number("input low", self.low, *INT16))
+        object.__setattr__(self, "high", check.number("input high", self.high, self.low, INT16[1]))
+        # raw − offset stays within 32 bits, its product with the multiplier within 62.
+        offset = check.integers("input offset", self.offset, np.int32, (None,), -(2**30), 2**30)
+        object.__setattr__(self, "offset", offset)
+        for name, dtype, high in (("multiplier", np.int32, INT32[1]), ("shift", np.uint8, 61)):
+            array = check.integers(f"input {name}", getattr(self, name), dtype, offset.shape, 0, high)
+            object.__setattr__(self, name, array)
+        if self.scale is not None:
+            object.__setattr__(self, "scale", check.positive("input scale", self.scale))
+            if not np.isfinite(self.gain()).all():
+                raise check.ProgramError(f"alpha_i {self.alpha:g} is too small: raw units of a float are not finite")
+        if self.raw_scale is not None:
+            raw_scale = check.floats("input raw_scale", self.raw_scale, np.float64, offset.shape)
+            if not self.can_scale(raw_scale, offset.shape):
+                raise check.ProgramError(f"input raw_scale must be powers of two in 2^-120..2^112, got {raw_scale}")
+            object.__setattr__(self, "raw_scale", check.frozen(raw_scale.astype(np.float32)))
+
+    @staticmethod
+    def can_scale(raw_scale: np.ndarray, shape: tuple[int, ...]) -> bool:
+        """Whether these are raw units of channels of that shape: powers of two of ordinary size."""
+        powers = np.frexp(raw_scale)[0] == 0.5
+        usual = (raw_scale >= RAW_SCALES[0]) & (raw_scale <= RAW_SCALES[1])
+        return raw_scale.shape == shape and bool((powers & usual).all())
+
+    @property
+    def n_i(self) -> int:
+        return len(self.offset)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.n_i,)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        return self.low, self.high
+
+    @property
+    def stored_bytes(self) -> int:
+        return 0 if self.plain else 9 * self.n_i
+
+    @property
+    def plain(self) -> bool:
+        """Whether x_i is the raw sample itself."""
+        top = 2 ** (self.bits - 1)
+        as_is = not self.offset.any() and (self.multiplier == 1).all() and not self.shift.any()
+        return bool(as_is) and -top <= self.low and self.high <= top - 1
+
+    def integers(self, raw: np.ndarray) -> np.ndarray:
+        """x_i of raw samples.  # (..., n_i) -> (..., n_i) int64"""
+        shift = self.shift.astype(np.int64)
+        half = np.where(shift > 0, 1 << np.maximum(shift - 1, 0), 0)
+        x = ((raw.astype(np.int64) - self.offset) * self.multiplier.astype(np.int64) + half) >> shift
+        top = 2 ** (self.bits - 1)
+        return x.clip(-top, top - 1)
+
+    def sum_bound(self, U: np.ndarray) -> np.ndarray:
+        """Σ|U_i|·max|x_i| of each row; x_i does not decrease with the raw sample, so its ends are extreme.  # (n_h,)"""
+        ends = self.integers(np.repeat([[self.low], [self.high]], self.n_i, axis=1))
+        return np.abs(U.astype(np.int64)) @ np.abs(ends).max(0)
+
+    def accept(self, x: np.ndarray, *, saturate: bool = False) -> tuple[np.ndarray, int]:
+        """Raw samples (B, T, n_i), checked against the declared range or clipped to it, and how many were clipped."""
+        if x.ndim != 3 or x.shape[2] != self.n_i:
+            raise SettingsError(f"this program reads raw samples (B, T, {self.n_i}); got {shape_of(x)}")
+        if x.dtype.kind not in "iu":
+            raise SettingsError(
+                f"this program reads raw integers in {self.low}..{self.high}, got {x.dtype}; "
+                "program.input.from_floats(x) turns the floats it was trained on into them"
+            )
+        outside = int(((x < self.low) | (x > self.high)).sum())
+        if outside and not saturate:
+            raise SettingsError(
+                f"inputs must lie in {self.low}..{self.high}, got {x.min()}..{x.max()} "
+                f"({outside} of {x.size} outside); saturate=True clips and counts them"
+            )
+        return x.clip(self.low, self.high).astype(np.int16), outside
+
+    def gain(self) -> np.ndarray:
+        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # (n_i,) float64"""
+        with np.errstate(over="ignore", divide="ignore"):  # infinite is refused
+            units = np.ldexp(1.0, self.shift.astype(int)) / np.float64(self.alpha / 2 ** (self.bits - 1))
+        return np.divide(units, self.multiplier, out=np.zeros(self.n_i), where=self.multiplier > 0)
+
+    @property
+    def takes_floats(self) -> bool:
+        """Whether `from_floats`, and NAME_quantize in C, exist."""
+        return self.raw_scale is not None or self.scale is not None
+
+    @property
+    def in_double(self) -> bool:
+        return self.takes_floats and self.raw_scale is None
+
+    def from_floats(self, x: np.ndarray) -> np.ndarray:
+        """Raw samples of floats in the units of the training data, as NAME_quantize, not yet held to low..high."""
+        if self.raw_scale is None:
+            return self.from_network(x)
+        x = _float32(x)
+        with np.errstate(over="ignore"):
+            return _rounded(x.astype(np.float64) / self.raw_scale)
+
+    def from_network(self, x: np.ndarray) -> np.ndarray:
+        """Raw samples of the x that the network itself sees, standardised where `raw_scale` says what came before."""
+        if self.scale is None:
+            raise SettingsError("this program has no scale for floats; feed it raw integers")
+        x = _float32(x)
+        with np.errstate(over="ignore", invalid="ignore"):  # gain 0 times infinity: NaN, the lowest in C too
+            return _rounded(x.astype(np.float64) * self.gain() + self.offset)
+
+    def clip(self, raw: np.ndarray) -> np.ndarray:
+        return raw.clip(self.low, self.high)
+
+    def draw(self, rng: np.random.Generator, steps: int) -> np.ndarray:
+        """Extremes are common among them."""
+        free = rng.integers(self.low, self.high + 1, (steps, self.n_i))
+        ends = rng.choice([self.low, self.high, *INT16], free.shape)  # past the declared range, a step clamps
+        return np.where(rng.random(free.shape) < 0.2, ends, free).astype(np.int16)
+
+    def draw_floats(self, rng: np.random.Generator, steps: int) -> np.ndarray:
+        """On, near and halfway between raw samples, and far outside their range."""
+        if not self.takes_floats:
+            return np.zeros((0, self.n_i), np.float32)
+        shape = steps, self.n_i
+        raw = rng.integers(self.low - 2, self.high + 3, shape) + rng.choice([0, 0.5, -0.5, 0.4999], shape)
+        gain = self.gain()
+        if self.raw_scale is None:
+            x = np.divide(raw - self.offset, gain, out=np.zeros_like(raw), where=gain > 0)
+        else:
+            x = raw * self.raw_scale
+        far = rng.choice([-LARGEST, LARGEST, -0.0], x.shape)
+        return np.where(rng.random(x.shape) < 0.1, far, x.clip(-LARGEST, LARGEST)).astype(np.float32)
+
+    def fields(self, room: int) -> dict[str, Any]:
+        found = {"n_i": self.n_i, "room": room, "kind": "QORNN_SAMPLES", "bits": self.bits, "plain": int(self.plain)}
+        found |= {"low": self.low, "high": self.high}
+        if self.plain:
+            return found
+        return found | {"offset": self.offset, "multiplier": self.multiplier, "shift": self.shift}
+
+    def layer_fields(self) -> dict[str, Any]:
+        return {"input": "QORNN_SAMPLES"}
+
+
+def _float32(x: np.ndarray) -> np.ndarray:
+    """As a device has them; past the largest float32 they are infinite, and saturate."""
+    x = np.asarray(x)
+    if not np.isfinite(x).all():
+        raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
+    with np.errstate(over="ignore"):
+        return x.astype(np.float32)
+
+
+def _rounded(raw: np.ndarray) -> np.ndarray:
+    """Clipped before the cast: 1e300 has no int64."""
+    return round_half_away(np.nan_to_num(raw, nan=-(2.0**31)).clip(-(2.0**31), 2.0**31))

@@ -1,0 +1,61 @@
+"""One layer of a trained network in integers, given what it reads and what its states do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from qornn.integer.layers import Recurrent
+from qornn.integer.matrices import Matrix, RecurrentMatrix
+from qornn.integer.state import Source, Units
+from qornn.lowering.activations import bias_of
+from qornn.lowering.calibrate import States
+from qornn.lowering.check import Factors
+from qornn.lowering.choices import state_limit
+from qornn.lowering.scales import SCHEMES, factors
+from qornn.model import OrthogonalRecurrence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What was asked for; None leaves it to the layer."""
+
+    bits: int
+    scheme: str | None
+    requant: str
+    alpha_h: str | float | None
+    clip: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """A layer of a program, and how it came about."""
+
+    layer: Recurrent
+    unit: float  # the h of one unit of h_i
+    exact: Factors | None  # the real factors, where they were rounded
+    report: dict[str, Any]
+    exactness: dict[str, Any]
+
+    @property
+    def output(self) -> Units:
+        """What the next layer reads, in its real size."""
+        bits = self.layer.state.bits
+        return Units(n_i=self.layer.n_h, bits=bits, alpha=self.unit * 2 ** (bits - 1))
+
+
+def lower_layer(
+    layer: OrthogonalRecurrence, W: RecurrentMatrix, U: Matrix, source: Source, states: States, chosen: Choices
+) -> Lowered:
+    """The state's grid, the requantization and the activation, by the scheme asked for or the one that suits W."""
+    suits = W.scheme if not U.alpha.ndim else "per-row"  # the paper's takes one scale per matrix
+    scheme = chosen.scheme or suits
+    limit = state_limit(chosen.alpha_h, W, U, source, chosen.bits, states.max_h)
+    largest = chosen.clip * (states.max_h if isinstance(limit, str) else states.percentile(limit))
+    nearest = limit != "max" or chosen.clip < 1
+    scales = SCHEMES[scheme](layer, W, U, source, chosen.bits, largest, chosen.requant, nearest=nearest)
+    made = Recurrent(W=W, U=U, state=scales.state, activation=scales.activation, requant=scales.requant)
+    exact = (*factors(W, U, source, scales.state), bias_of(layer) / scales.state.step) if scales.rounded else None
+    rule = limit if chosen.alpha_h is None else chosen.alpha_h
+    report = {"scheme": scheme, "alpha_h": scales.state.alpha, "alpha_h_rule": rule}
+    return Lowered(layer=made, unit=scales.unit, exact=exact, report=report, exactness=scales.exactness)

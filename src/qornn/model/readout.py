@@ -1,0 +1,91 @@
+"""y = V h + b_o of the states of the last layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from qornn import draws
+from qornn.errors import SettingsError, unknown
+from qornn.model.keywords import check_mix, check_widths
+from qornn.model.recurrence import OrthogonalRecurrence
+from qornn.model.weights import initial
+from qornn.quant import Quantizer, Uniform
+from qornn.recurrence.reference import transform
+
+READOUTS = ("last", "all")
+READOUT_ACTIVATIONS = ("identity", "relu")
+
+
+class ReadsOut(nn.Module):
+    """A network that ends in V and b_o: which steps are read out, and what is done to their states before."""
+
+    layers: Sequence[OrthogonalRecurrence]
+    n_o: int
+    readout: str
+    readout_activation: str
+    mix: bool
+    noise: float
+    q_V: Quantizer | None
+    V: nn.Parameter
+    b_o: nn.Parameter
+
+    def set_readout(
+        self,
+        n_h: int,
+        n_o: int,
+        *,
+        readout: str,
+        readout_activation: str,
+        mix: bool,
+        noise: float,
+        bits_V: int | None,
+        init_V: str,
+        gain_V: float,
+        generator: torch.Generator | None,
+    ) -> None:
+        """V and b_o before training; to be called after the layers are there, whose weights are drawn first."""
+        check_widths(n_o=n_o)
+        if readout not in READOUTS:
+            raise unknown("readout", readout, READOUTS)
+        if readout_activation not in READOUT_ACTIVATIONS:
+            raise unknown("readout_activation", readout_activation, READOUT_ACTIVATIONS)
+        if mix:
+            check_mix(n_h, readout)
+        if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < math.inf:
+            raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
+        self.n_o, self.readout, self.mix, self.noise = n_o, readout, mix, noise
+        self.readout_activation = readout_activation
+        self.q_V = None if bits_V is None else Uniform(bits_V)
+        self.V = nn.Parameter(gain_V * initial(init_V, n_o, n_h, generator=generator))
+        self.b_o = nn.Parameter(torch.zeros(n_o))
+
+    def V_q(self) -> Tensor:
+        """The output matrix the network uses; the paper's is float."""
+        return self.V if self.q_V is None else self.q_V(self.V)
+
+    @property
+    def relu(self) -> bool:
+        """Whether V sees no negative states."""
+        return self.readout_activation == "relu"
+
+    @property
+    def noisy(self) -> bool:
+        """Whether states are read out with noise."""
+        return self.training and self.noise > 0
+
+    def read(self, h: Tensor) -> Tensor:
+        """y of states.  # (..., n_h) -> (..., n_o)"""
+        if self.mix:
+            h = transform(h) / math.sqrt(h.shape[-1])
+        if self.noisy:  # of the size that rounding the state would have: the network learns to live with it
+            drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
+            h = h + self.noise * h.detach().square().mean().sqrt() * drawn
+        return F.linear(h.relu() if self.relu else h, self.V_q(), self.b_o)
+
+    def extra_repr(self) -> str:
+        return f"n_o={self.n_o}, readout={self.readout!r}, readout_activation={self.readout_activation!r}"

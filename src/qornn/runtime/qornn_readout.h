@@ -1,0 +1,63 @@
+/* What is read out of the last layer's states: y = V h_i + b_o, float32, or V of at most 8 bits and 32-bit sums. */
+#ifndef QORNN_READOUT_H
+#define QORNN_READOUT_H
+
+#include "qornn.h"
+
+enum { QORNN_FLOAT, QORNN_INT }; /* kind */
+enum { QORNN_LAST, QORNN_ALL };  /* steps */
+
+typedef struct {
+    uint32_t n_o;
+    uint32_t n_h;
+    uint8_t kind;
+    uint8_t steps;
+    uint8_t relu;
+    uint8_t mix;    /* S h is read out, S Sylvester's matrix, n_h a power of 2: V or V_packed then lie column by column */
+    uint8_t bits_V; /* V_packed: one stream of fields v + 2^(bits_V-1) row by row */
+    float scale;
+    const float *V; /* row by row */
+    const float *b_o;
+    const int8_t *V_int;
+    const uint8_t *V_packed;
+    const int32_t *b_o_int;
+} qornn_readout;
+
+/* y (n_o) of a state, of floats. */
+QORNN_INLINE void qornn_read_float(const qornn_readout *p, const int16_t *h, float *y) {
+    if (p->mix) {
+        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, NULL, y);
+        return;
+    }
+    qornn_readout_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, y);
+}
+
+/* y (n_o) of a state, of integers. */
+QORNN_INLINE void qornn_read_int(const qornn_readout *p, const int16_t *h, int32_t *y) {
+    if (p->mix) {
+        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, NULL, y);
+    } else if (p->V_packed) {
+        qornn_readout_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
+    } else {
+        qornn_readout_int(p->V_int, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
+    }
+}
+
+/* The same of states kept in 32 bits. */
+QORNN_INLINE void qornn_read_float_wide(const qornn_readout *p, const int32_t *h, float *y) {
+    if (p->mix) {
+        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, NULL, h, y);
+        return;
+    }
+    qornn_readout_float_wide(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, y);
+}
+
+QORNN_INLINE void qornn_read_int_wide(const qornn_readout *p, const int32_t *h, int32_t *y) {
+    if (p->mix) {
+        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, NULL, h, y);
+        return;
+    }
+    qornn_readout_packed_wide(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
+}
+
+#endif

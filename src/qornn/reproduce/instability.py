@@ -164,7 +164,7 @@ def _check_place(out: Path) -> None:
 
 def _save(out: Path, numbers: dict[str, Any]) -> None:
     """The JSON and the pictures, each whole or not at all."""
-    from qornn.reproduce.pictures import draw  # matplotlib takes a second to import
+    from qornn.reproduce.instability_plots import draw  # matplotlib takes a second to import
 
     files = {FILE: (json.dumps(numbers, allow_nan=False) + "\n").encode()} | draw(numbers)
     for name, content in files.items():

@@ -62,7 +62,7 @@ def line_starts(n: int, lines: int) -> np.ndarray:
         least = lines * (lines + 1) // 2
         raise SettingsError(
             f"{lines} delay lines of different lengths need n_h of at least {least}, got {n}; take more units, "
-            "or fewer lines, as in lines=4 (model.lines=4 in a recipe)"
+            "or fewer lines, as in lines=4 (model.map_options.lines=4 in a recipe)"
         )
     lengths = [base + i + (i >= lines - extra) for i in range(lines)]
     return np.cumsum([0, *lengths])

@@ -227,6 +227,8 @@ def test_what_stands_for_all_structured_maps_is_none_itself():
 
 @pytest.mark.parametrize("name", ["hadamard-block", "bjorck"])
 def test_learned_signs_are_for_those_who_have_them(name):
-    recipe = resolve("digits", map=name, settings=["model.learn=true"])
     with pytest.raises(SettingsError, match=r"model\.learn=true is for map='hadamard'"):
+        resolve("digits", map=name, settings=["model.learn=true"])
+    recipe = resolve("digits", map=name, settings=["model.map_options.learn=true"])
+    with pytest.raises(SettingsError, match=f"unknown option of the map '{name}' 'learn'"):
         build_model(recipe, build_task(recipe))

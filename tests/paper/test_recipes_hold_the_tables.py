@@ -322,14 +322,14 @@ def test_hyperparameters_are_those_of_the_appendix(home, stated):
     for key, value in zip(("map", "init", "activation"), stated[:3], strict=True):
         assert value is None or model[key] == value
     if model.get("map") == "projunn":
-        assert model["rank"] == 1
+        assert model["map_options"] == {"rank": 1}
 
 
 def test_facts_stated_once():
     assert RECIPES["copy"]["task"] == {"name": "copy", "T0": 1000}
     assert RECIPES["adding"]["task"] == {"name": "adding", "T": 750}
     assert RECIPES["ptb"]["task"] == {"name": "ptb", "T": 150, "protocol": "pieces"}  # the protocol is our choice
-    assert resolved("pmnist", "penalty")[0]["penalty"] == 0.1
+    assert resolved("pmnist", "penalty")[0]["map_options"] == {"strength": 0.1}
     assert resolved("ptb", "lstm")[0]["n_h"] == 1000  # section on Penn TreeBank: 1000 cells
     offset = {(t, s) for t in TASKS for s in RECIPES[t]["strategy"] if "quantizer" in resolved(t, s)[0]}
     assert offset == {("adding", "projunn")}
@@ -370,7 +370,7 @@ def test_every_cell_can_be_rerun(task):
 
 
 KEYS = {
-    "model": "kind bits n_h map rank penalty quantizer activation init init_U init_V gain_V",
+    "model": "kind bits n_h map map_options quantizer activation init init_U init_V gain_V",
     "train": "optimizer lr divider lr_factor lr_every epochs batch",
     "strategy": "paper_minutes model train",
     "cell": "table strategy bits activation_bits seeds post set note cited paper paper_at paper_kP paper_kB"

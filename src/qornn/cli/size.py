@@ -133,9 +133,8 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
     task, m = make_task(settings.pop("name"), **settings), recipe.model
     found = size_of(recipe)
     if m.kind == "qornn" and m.map in MAPS:
-        shape = {"block": m.block, "lines": m.lines}
         operations = structured_step(
-            m.map, task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=_input_bits(task), **shape
+            m.map, task.n_i, m.n_h, bits=m.bits, one_hot=task.one_hot, input_bits=_input_bits(task), **m.shape
         )
     elif m.kind == "qornn":
         operations = complexity(

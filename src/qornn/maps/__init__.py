@@ -1,9 +1,10 @@
 """W_raw -> orthogonal W. A new map is one file here and one line in the dict."""
 
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from qornn.errors import SettingsError, unknown
+from qornn.errors import SettingsError, shown, unknown
 from qornn.maps.base import OrthogonalMap, deviation, polar_factor
 from qornn.maps.bjorck import Bjorck
 from qornn.maps.cycle import Cycle, Delay
@@ -38,6 +39,7 @@ __all__ = [
     "Penalty",
     "ProjUNN",
     "Structured",
+    "check_options",
     "deviation",
     "make_map",
     "options_of",
@@ -54,11 +56,28 @@ def make_map(name: str | OrthogonalMap, **options: Any) -> OrthogonalMap:
         return name
     if not isinstance(name, str) or name not in MAPS:
         raise unknown("map", name, MAPS)
+    _check_names(name, options)
+    return MAPS[name](**options)
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what the constructor of the map does not take, and values of another type than it says."""
+    if name not in MAPS:
+        raise unknown("map", name, MAPS)
+    _check_names(name, options)
+    known = signature(MAPS[name]).parameters
+    for key, value in options.items():
+        kind = str(getattr(known[key].annotation, "__name__", known[key].annotation))
+        wanted = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}.get(kind)
+        if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "bool")):
+            raise SettingsError(f"the option {key} of the map {name!r} must be {kind}, got {shown(value)}")
+
+
+def _check_names(name: str, options: Mapping[str, Any]) -> None:
     known = options_of(MAPS[name])
     for key in options:
         if key not in known:
             raise unknown(f"option of the map {name!r}", key, known)
-    return MAPS[name](**options)
 
 
 def options_of(kind: type[OrthogonalMap]) -> list[str]:

@@ -49,7 +49,7 @@ def resolve(
     recipe = for_strategy(task, strategy)
     changes: dict[str, Any] = {"kind": model}
     if map is not None and map not in strategies(task):
-        changes["map"] = map
+        changes |= {"map": map} if map == recipe.model.map else {"map": map, "map_options": {}}
     if bits != AS_THE_RECIPE:
         changes["bits"] = parse_bits(bits)
     return replace(recipe, model=replace(recipe.model, **changes)).override(settings)

@@ -10,8 +10,9 @@ from typing import Any
 from qornn._io.foreign import Unreadable, parse_toml, read_text
 from qornn.bits import FULL_PRECISION
 from qornn.errors import RETIRED, CheckpointError, SettingsError, shown, unknown
+from qornn.recipe.first_edition import renewed
 from qornn.recipe.settings import ModelSettings, TrainSettings
-from qornn.recipe.values import as_toml, parse_assignment, refuse_huge, settings_of, typed
+from qornn.recipe.values import as_key, as_toml, parse_assignment, refuse_huge, settings_of, typed
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
 
@@ -34,7 +35,13 @@ class Recipe:
                 raise SettingsError(f"{text!r}: a setting is task.NAME, model.NAME or train.NAME, as in train.lr=1e-3")
             if key == "train.steps" and value == 0:  # in a file 0 stands for the epochs
                 raise SettingsError("train.steps must be at least 1, got 0; leave it out to train as the recipe says")
-            tables[table][name] = value
+            if key == "model.map" and value != tables["model"]["map"]:
+                tables["model"]["map_options"] = {}  # they were another map's
+            inner, _, option = name.partition(".")
+            if option and table == "model" and inner == "map_options":
+                tables["model"]["map_options"][option] = value
+            else:
+                tables[table][name] = value
         return from_tables(tables)
 
     def tables(self) -> dict[str, dict[str, Any]]:
@@ -50,12 +57,19 @@ class Recipe:
 
     def to_toml(self) -> str:
         """Text that `from_toml` reads back as an equal recipe."""
+        tables = _written(self.tables())
+        options = tables["model"].pop("map_options")
+        written = {"task": tables["task"], "model": tables["model"]}
+        written |= {"model.map_options": options} if options else {}
+        written["train"] = tables["train"]
         return "\n".join(
             f"[{table}]\n"
             + "".join(
-                f"{key} = {as_toml(f'{table}.{key}', value)}\n" for key, value in values.items() if value is not None
+                f"{as_key(key)} = {as_toml(f'{table}.{key}', value)}\n"
+                for key, value in values.items()
+                if value is not None
             )
-            for table, values in _written(self.tables()).items()
+            for table, values in written.items()
         )
 
 
@@ -100,7 +114,7 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
             raise unknown(f"setting of task {name!r}", key, known)
         task[key] = typed(f"task.{key}", task[key], known[key])
         refuse_huge(f"task.{key}", task[key])
-    model = settings_of(ModelSettings, "model", tables.get("model", {}))
+    model = settings_of(ModelSettings, "model", renewed(tables.get("model", {})))
     if ("map", model.map) in RETIRED:
         raise unknown("map", model.map, STRUCTURED)
     return Recipe(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from qornn.errors import SettingsError, unknown
 from qornn.structure import MAPS as STRUCTURED
@@ -17,13 +18,7 @@ class ModelSettings:
     kind: str = "qornn"
     n_h: int = 128
     map: str = "bjorck"
-    rank: int = 1  # projunn: of the update
-    penalty: float = 0.1  # penalty: λ
-    exact: bool = False  # bjorck: every iteration as written, the slow way to the same matrix
-    map_seed: int = 0  # structured maps: of the signs
-    learn: bool = False  # hadamard: its signs too
-    block: int = 16  # hadamard-block: of its blocks
-    lines: int = 16  # delay: of its lines
+    map_options: dict[str, Any] = field(default_factory=dict)  # of the map, by the names that its constructor takes
     mix: bool = False  # a Walsh-Hadamard transform of the last state before it is read out
     noise: float = 0.0  # on states while training, as a share of their size
     bits: int | None = 8  # of W and U; with a structured map of U and V
@@ -39,6 +34,15 @@ class ModelSettings:
     init_U: str = "xavier-normal"
     init_V: str = "xavier-normal"
     gain_V: float = 1.0
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The options that a structured map's size depends on."""
+        found: dict[str, int] = {key: self.map_options[key] for key in ("block", "lines") if key in self.map_options}
+        for key, value in found.items():
+            if type(value) is not int:
+                raise SettingsError(f"model.map_options.{key} must be int, got {value!r}")
+        return found
 
     @property
     def weight_bits(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
@@ -34,6 +35,8 @@ def typed(key: str, value: Any, field: Field[Any]) -> Any:
         return parse_bits(value)
     if value is None and (optional or field.default is MISSING):
         return None
+    if kind.startswith("dict") and isinstance(value, Mapping):
+        return {name: _plain(f"{key}.{name}", one) for name, one in value.items() if one is not None}
     if kind == "float" and is_number(value):
         return float(value)
     if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
@@ -43,6 +46,16 @@ def typed(key: str, value: Any, field: Field[Any]) -> Any:
     if kind == "str" and isinstance(value, str):
         return _utf8(key, value)
     raise SettingsError(f"{key} must be {kind}, got {shown(value)}")
+
+
+def _plain(key: str, value: Any) -> Any:
+    """A number, a word or yes and no; what it means is for its reader to check."""
+    refuse_huge(key, value)
+    if isinstance(value, str):
+        return _utf8(key, value)
+    if isinstance(value, bool | int | float):
+        return value
+    raise SettingsError(f"{key} must be one value, got {shown(value)}")
 
 
 def refuse_huge(key: str, value: Any) -> None:
@@ -63,6 +76,11 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     except Unreadable:  # a bare word, as typed in a shell
         word = value.strip()
         return key.strip(), _number(word) if word else word
+
+
+def as_key(name: str) -> str:
+    """A TOML key, in quotes where it must be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name, name)
 
 
 def as_toml(key: str, value: Any) -> str:

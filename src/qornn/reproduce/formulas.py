@@ -62,9 +62,8 @@ def size_of(recipe: Recipe) -> Size:
         return baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
     if m.map in STRUCTURED:
         widths: dict[str, Any] = {"bits": m.bits, "bits_U": m.bits_U, "bits_V": m.bits_V}
-        shape = {"block": m.block, "lines": m.lines}
         bias = m.activation == "identity"
-        return structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **shape, bias=bias)
+        return structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **m.shape, bias=bias)
     return size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
 
 

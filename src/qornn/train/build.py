@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import nn
 
 from qornn.baselines import BASELINES
 from qornn.errors import SettingsError, unknown
+from qornn.maps import check_options
 from qornn.model import OrthogonalRNN
 from qornn.recipe import ModelSettings, Recipe
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.base import Task
 from qornn.train.surroundings import float32, own_torch
-
-LEARNING = ("hadamard", "cycle", "delay")  # the maps that answer for `learn` themselves
 
 
 def build_task(recipe: Recipe) -> Task:
@@ -55,18 +53,7 @@ def _check_memory(settings: ModelSettings) -> None:
 
 
 def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:
-    options: dict[str, dict[str, Any]] = {
-        "bjorck": {"exact": settings.exact},
-        "projunn": {"rank": settings.rank},
-        "penalty": {"strength": settings.penalty},
-        **{name: {"seed": settings.map_seed} for name in STRUCTURED},
-    }
-    if settings.learn and settings.map not in LEARNING:
-        raise SettingsError(f"model.learn=true is for map='hadamard', whose signs can learn; got map={settings.map!r}")
-    options["hadamard-block"] |= {"block": settings.block}
-    options["delay"] |= {"lines": settings.lines}
-    for name in LEARNING:
-        options[name] |= {"learn": settings.learn}
+    check_options(settings.map, settings.map_options)
     return OrthogonalRNN(
         task.n_i,
         settings.n_h,
@@ -88,7 +75,7 @@ def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> n
         init_V=settings.init_V,
         gain_V=settings.gain_V,
         generator=generator,
-        **options.get(settings.map, {}),
+        **settings.map_options,
     )
 
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from qornn._io.files import write_atomically
 from qornn._io.foreign import Unreadable, is_count, is_number, parse_json, read_bytes, reason
 from qornn.errors import CheckpointError, shown
+from qornn.recipe.first_edition import renewed
 
 SCHEMA = 1
 KEPT = 2  # the newest and the one before it
@@ -212,7 +213,7 @@ def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]])
     if not isinstance(made, dict) or not all(isinstance(table, dict) for table in made.values()):
         raise CheckpointError(_refused(path, "does not say its recipe as tables"))
     for table in made.keys() & now.keys():
-        before, after = made[table], now[table]
+        before, after = renewed(made[table]) if table == "model" else made[table], now[table]
         for name in sorted(before.keys() | (after.keys() if table == "task" else set())):
             if name not in MAY_CHANGE and before.get(name) != after.get(name):
                 raise CheckpointError(

@@ -20,7 +20,7 @@ from qornn import QORNNClassifier
 from qornn.baselines import BASELINES
 from qornn.errors import QornnError
 from qornn.estimators.standard import Standard
-from qornn.estimators.training import held_out, train
+from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import window_of
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import measure
@@ -91,7 +91,8 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     model = BASELINES["lstm"](task.n_i, s["n_hidden"], task.n_o, generator=generator)
     began = time.monotonic()
-    same = {name: s[name] for name in ("lr", "max_epochs", "patience", "device", "verbose")}
+    same = {name: s[name] for name in ("max_epochs", "patience", "device", "verbose")}
+    same |= {"lr": rate_of(s["lr"], s["n_hidden"])}
     history = train(model, task, batch_size=estimator._batch(len(rows["train"])), seed=seed, **same)
     seconds = round(time.monotonic() - began, 1)
     tested = torch.from_numpy(_standardised(data.x_test, window, standard))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from qornn.estimators.settings import check_settings, seed_of
 from qornn.estimators.standard import Standard
 from qornn.estimators.stream import Stream
 from qornn.estimators.threads import threads
-from qornn.estimators.training import held_out, train
+from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import check_long_enough, window_of
 from qornn.integer.program import IntegerProgram
 from qornn.model import OrthogonalRNN
@@ -31,7 +30,6 @@ from qornn.tasks.arrays import Arrays, Sequences
 from qornn.train.surroundings import float32, own_torch
 
 SCALE = "row"  # of the quantizer; tools/defaults.py compares
-WIDE = 64  # units; in narrower networks fewer weights add up, so each needs larger steps of Adam
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
 
 
@@ -173,7 +171,7 @@ class Estimator(BaseEstimator):
             self.history_ = train(
                 model,
                 task,
-                lr=float(self.lr) * math.sqrt(max(WIDE / int(self.n_hidden), 1.0)),
+                lr=rate_of(float(self.lr), int(self.n_hidden)),
                 max_epochs=int(self.max_epochs),
                 batch_size=batch_size,
                 patience=int(self.patience),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -14,6 +16,7 @@ FEWEST_HELD_OUT = 20  # a held-out loss of fewer sequences is noise; then the tr
 WARMUP = 100  # steps, or a tenth of the training where that is shorter
 CLIP = 1.0  # of the gradient's norm: 4-bit matrices stretch states, and long sequences make that a cliff
 LAST_LR = 0.1  # of lr, reached at max_epochs
+WIDE = 64  # units; in narrower networks fewer weights add up, so each needs larger steps of Adam
 
 
 def train(
@@ -43,6 +46,11 @@ def train(
     model.to(torch.device("cpu"))
     model.requires_grad_(False)
     return history
+
+
+def rate_of(lr: float, n_hidden: int) -> float:
+    """The learning rate of a network of that many units, where `lr` is that of a wide one."""
+    return lr * math.sqrt(max(WIDE / n_hidden, 1.0))
 
 
 def held_out(y: np.ndarray, fraction: float, seed: int, *, stratify: bool) -> np.ndarray:

@@ -30,7 +30,7 @@ timed = @echo '$(2)'; began=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) -
 
 .PHONY: demo test test-all docs sanitize attack clean
 
-demo: .venv/ready
+demo: .venv/built
 	$(BIN)/python examples/demo.py --out demo
 
 test: CHOSEN = -m "not full" $(if $(LIBASAN),$(NATIVE_TESTS:%=--ignore=%))
@@ -63,9 +63,14 @@ $(SANITIZED): .venv/ready
 	CXX='$(CXX)' $(BIN)/python -m pip install -q --no-deps --upgrade --target build/sanitize -C cmake.build-type=Sanitize .
 	touch -c $@
 
-.venv/ready: pyproject.toml constraints.txt $(KERNEL)
+# What the demo needs, and then what tests and docs add: the package that is installed is not built again.
+.venv/built: pyproject.toml constraints.txt $(KERNEL)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -e '.[dev]'
+	$(BIN)/python -m pip install -q -e '.[mcu]'
+	touch $@
+
+.venv/ready: .venv/built
+	$(BIN)/python -m pip install -q 'qornn[dev]'
 	touch $@
 
 clean:

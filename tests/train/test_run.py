@@ -19,7 +19,7 @@ from qornn.train import loop
 from qornn.train.log import read_metrics
 from qornn.train.run import resume, start
 
-STEPS = 30
+STEPS = 16
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "qornn")
 
 
@@ -71,7 +71,7 @@ def in_two_processes(*words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("step", "stage"), [(0, "_one_step"), (6, "_one_step"), (8, "save"), (13, "_record"), (30, "_final")]
+    ("step", "stage"), [(0, "_one_step"), (6, "_one_step"), (8, "save"), (13, "_record"), (16, "_final")]
 )
 def test_resume_after_kill_9_gives_the_same_bits(words, whole, step, stage, qornn_command, tmp_path):
     killed = tmp_path / "killed"

@@ -95,7 +95,7 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
             Member(type=unit, name=h, shape=(2, units), comment=comment),
         ]
         states = f"((s)->{h}[(s)->now{i} & 1u])"
-        step += [f"const unsigned now = s->now{i} & 1u;"]
+        step += [f"const unsigned now = s->now{i} & 1u;", f"s->now{i} = now ^ 1u;"]
         arguments += [f"s->{h}[now]", f"s->{h}[now ^ 1u]"]
         clear = [f"s->now{i} = 0;", *_loop(units, f"s->{h}[0][j] = 0;", f"s->{h}[1][j] = 0;")]
     else:
@@ -105,7 +105,6 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
     if form.sums:
         arguments += [f"s->work{i}" if kept else f"work{i}"]
     step += [f"{form.function}({', '.join(arguments)});"]
-    step += [f"s->now{i} = now ^ 1u;"] if form.buffers == 2 else []
     given = states.replace("(s)", "s")
     if form.wide and place.after is not None:  # read as 16 bits
         narrow = Member(type="int16_t", name=f"x{i + 1}", shape=(reads,))

@@ -9,7 +9,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-KERNEL := CMakeLists.txt $(wildcard src/qornn/recurrence/csrc/* src/qornn/runtime/*.[ch])
+KERNEL := CMakeLists.txt $(wildcard src/qornn/recurrence/csrc/* src/qornn/runtime/*.[ch] src/qornn/runtime/host/*.[ch])
 SANITIZED := build/sanitize/qornn/recurrence/libqornn_recurrence.so
 SANITIZED_RUNTIME := build/sanitize/qornn/runtime/libqornn_runtime.so
 # Empty where the compiler, if any, comes without AddressSanitizer: a bare name is its way to say "not found".

@@ -24,8 +24,8 @@ from qornn.estimators.threads import threads
 from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import check_long_enough, window_of
 from qornn.integer.program import IntegerProgram
+from qornn.maps import is_structured
 from qornn.model import OrthogonalRNN
-from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.train.surroundings import float32, own_torch
 
@@ -191,7 +191,7 @@ class Estimator(BaseEstimator):
                 task.n_o,
                 map=self.map,
                 bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
-                scale="tensor" if getattr(self.map, "structured", self.map in STRUCTURED) else SCALE,
+                scale="tensor" if is_structured(self.map) else SCALE,
                 activation=self.activation,
                 generator=torch.Generator().manual_seed(seed),
             )

@@ -112,6 +112,11 @@ class IntegerProgram(Checked):
         return next((layer.numpy_only for layer in self.layers if layer.numpy_only), "")
 
     @property
+    def native(self) -> bool:
+        """Whether the host's engine in C has every part of it; numpy runs the others."""
+        return not self.numpy_only and all(layer.native for layer in self.layers)
+
+    @property
     def accumulator_bound(self) -> int:
         """The largest magnitude any 32-bit sum of a step can reach, from the actual integers."""
         bounds = [bounds for layer, source in self.walk() for bounds in layer.bounds(source)]

@@ -10,8 +10,8 @@ from qornn.integer.structured_size import size_around, step_around
 
 
 def of_program(p: IntegerProgram) -> tuple[Size | None, dict[str, Step]]:
-    """None for a program of several layers: the formulas know one."""
-    if len(p.layers) > 1:
+    """None for other programs than of one recurrent layer: the formulas know one."""
+    if len(p.layers) > 1 or not hasattr(p.layers[0], "W"):
         return None, {}
     one_hot = not p.input.multiplied
     if p.W.stored:

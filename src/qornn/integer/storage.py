@@ -86,12 +86,17 @@ def from_bytes(data: bytes, path: Path) -> IntegerProgram:
 
 
 def _store_layer(name: str, layer: Layer, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The layer's kind, and what each of its parts is."""
+    """The layer's kind, its own numbers, and what each of its parts is."""
     _kind(name, layer, LAYERS)
-    parts = {
-        part: _store(f"{name}.{part}", getattr(layer, part), kinds, tensors) for part, kinds in layer.parts.items()
-    }
-    return {"kind": layer.kind, **parts}
+    found: dict[str, Any] = {"kind": layer.kind}
+    for part in _names(type(layer)):
+        value = getattr(layer, part)
+        found[part] = _store(f"{name}.{part}", value, layer.parts[part], tensors) if part in layer.parts else value
+    return found
+
+
+def _names(layer: type[Any]) -> list[str]:
+    return [field.name for field in fields(layer)]
 
 
 def _store(name: str, part: Any, kinds: Kinds, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -146,11 +151,12 @@ def _restore_layer(index: int, facts: Any, tensors: dict[str, np.ndarray], *, se
     try:
         cls = _class(f"layer {index}", facts, LAYERS)
         given = {part: value for part, value in facts.items() if part != "kind"}
-        if given.keys() != cls.parts.keys():
-            raise ProgramError(f"layer {index} should have {', '.join(cls.parts)}, not {brief(given)}")
+        if given.keys() != set(_names(cls)):
+            raise ProgramError(f"layer {index} should have {', '.join(_names(cls))}, not {brief(given)}")
         own = f"layers.{index}."
         mine = {name.removeprefix(own): tensors.pop(name) for name in list(tensors) if name.startswith(own)}
-        made = cls(**{part: _restore_part(part, given[part], kinds, mine) for part, kinds in cls.parts.items()})
+        parts = {part: _restore_part(part, given[part], kinds, mine) for part, kinds in cls.parts.items()}
+        made = cls(**(given | parts))
     except ProgramError as error:
         if not several:
             raise

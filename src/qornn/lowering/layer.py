@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from qornn.integer.layers import Recurrent
+from qornn.errors import SettingsError
+from qornn.integer.layers import LAYERS, Layer, Recurrent
 from qornn.integer.matrices import Matrix, RecurrentMatrix
 from qornn.integer.state import Source, Units
-from qornn.lowering.activations import bias_of
+from qornn.lowering.activations import bias_of, check_activation
 from qornn.lowering.calibrate import States
 from qornn.lowering.check import Factors
 from qornn.lowering.choices import state_limit
 from qornn.lowering.scales import SCHEMES, factors
-from qornn.model import OrthogonalRecurrence
+from qornn.lowering.weights import matrices
+from qornn.model import OrthogonalRecurrence, SequenceLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ class Choices:
 class Lowered:
     """A layer of a program, and how it came about."""
 
-    layer: Recurrent
+    layer: Layer
     unit: float  # the h of one unit of h_i
     exact: Factors | None  # the real factors, where they were rounded
     report: dict[str, Any]
@@ -40,11 +44,32 @@ class Lowered:
     @property
     def output(self) -> Units:
         """What the next layer reads, in its real size."""
-        bits = self.layer.state.bits
-        return Units(n_i=self.layer.n_h, bits=bits, alpha=self.unit * 2 ** (bits - 1))
+        seen = self.layer.output
+        return replace(seen, alpha=self.unit * 2 ** (seen.bits - 1))
 
 
-def lower_layer(
+Lower = Callable[[Source, States, Choices], Lowered]
+
+
+def lowering_of(layer: SequenceLayer) -> Lower:
+    """What lowers the layer once its source is known; what has no integer form is refused at once."""
+    made = layer.made_of()
+    if made is not None:
+        kind, numbers = made
+        return partial(_known, LAYERS[kind], numbers)
+    if not isinstance(layer, OrthogonalRecurrence):
+        raise SettingsError(f"{type(layer).__name__} has no integer form; its made_of() should name a kind of layer")
+    check_activation(layer)
+    return partial(_recurrent, layer, *matrices(layer))
+
+
+def _known(kind: type[Layer], numbers: dict[str, Any], source: Source, states: States, chosen: Choices) -> Lowered:
+    """A layer that its own numbers make."""
+    layer, unit = kind.made(source, **numbers)
+    return Lowered(layer=layer, unit=unit, exact=None, report={"kind": layer.kind}, exactness={})
+
+
+def _recurrent(
     layer: OrthogonalRecurrence, W: RecurrentMatrix, U: Matrix, source: Source, states: States, chosen: Choices
 ) -> Lowered:
     """The state's grid, the requantization and the activation, by the scheme asked for or the one that suits W."""

@@ -7,15 +7,14 @@ from typing import Any, Literal
 from qornn.errors import SettingsError
 from qornn.integer.inputs import Input, Samples
 from qornn.integer.program import IntegerProgram
-from qornn.lowering.activations import check_activation
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
 from qornn.lowering.choices import check_choices
 from qornn.lowering.inputs import input_of
-from qornn.lowering.layer import Choices, Lowered, lower_layer
+from qornn.lowering.layer import Choices, Lowered, lowering_of
 from qornn.lowering.refit import refit as train_readout
 from qornn.lowering.source import Network, open_source, provenance_of
-from qornn.lowering.weights import matrices, readout_of, refuse_non_finite
+from qornn.lowering.weights import readout_of, refuse_non_finite
 from qornn.tasks import Task
 from qornn.train.surroundings import own_torch
 
@@ -64,18 +63,15 @@ def lower(
     )
     model, task = open_source(source)
     _check_refit(refit, model, task, readout)
-    for layer in model.layers:
-        check_activation(layer)
     refuse_non_finite(model)
-    weights = [matrices(layer) for layer in model.layers]
+    lowerings = [lowering_of(layer) for layer in model.layers]
     seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
     inputs = input or input_of(model, task, seen, input_bits, input_alpha)
     _check_channels(inputs, model.layers[0].n_i)
     chosen = Choices(bits=activation_bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     lowered: list[Lowered] = []
-    for layer, (W, U), states in zip(model.layers, weights, seen.layers, strict=True):
-        reads = lowered[-1].output if lowered else inputs
-        lowered.append(lower_layer(layer, W, U, reads, states, chosen))
+    for lower_one, states in zip(lowerings, seen.layers, strict=True):
+        lowered.append(lower_one(lowered[-1].output if lowered else inputs, states, chosen))
     program = IntegerProgram(
         input=inputs,
         layers=tuple(made.layer for made in lowered),

@@ -41,6 +41,7 @@ __all__ = [
     "Structured",
     "check_options",
     "deviation",
+    "is_structured",
     "make_map",
     "options_of",
     "polar_factor",
@@ -58,6 +59,12 @@ def make_map(name: str | OrthogonalMap, **options: Any) -> OrthogonalMap:
         raise unknown("map", name, MAPS)
     _check_names(name, options)
     return MAPS[name](**options)
+
+
+def is_structured(map: str | OrthogonalMap) -> bool:
+    """Whether the map makes a W that is not stored."""
+    found = MAPS.get(map) if isinstance(map, str) else map
+    return found is not None and found.structured
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@
     h_t = σ(W_q h_{t−1} + U_q x_t),  h_0 = 0                  recurrence.py   OrthogonalRecurrence
     σ(z) = sign(z)·max(|z| + b, 0)                            modrelu.py      ModReLU
     y = V h + b_o             of the last state, or of all    network.py      OrthogonalRNN (readout.py)
-    h^i = layer^i(h^(i−1))    several recurrences, one y      stack.py        Stack
+    h^i = layer^i(h^(i−1))    several layers, one y           stack.py        Stack (layer.py)
 
 The map and the quantizer run once per forward pass, never once per time step.
 
@@ -17,10 +17,11 @@ Beside them, `inputs.py` checks x, lengths and h0, `keywords.py` what a network 
 and V.
 """
 
+from qornn.model.layer import SequenceLayer
 from qornn.model.modrelu import ModReLU
 from qornn.model.network import OrthogonalRNN
 from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
 from qornn.model.stack import Stack
 
-__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "ReadsOut", "Stack"]
+__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "ReadsOut", "SequenceLayer", "Stack"]

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from qornn import draws
 from qornn.errors import SettingsError, unknown
 from qornn.model.keywords import check_mix, check_widths
-from qornn.model.recurrence import OrthogonalRecurrence
+from qornn.model.layer import SequenceLayer
 from qornn.model.weights import initial
 from qornn.quant import Quantizer, Uniform
 from qornn.recurrence.reference import transform
@@ -24,7 +24,7 @@ READOUT_ACTIVATIONS = ("identity", "relu")
 class ReadsOut(nn.Module):
     """A network that ends in V and b_o: which steps are read out, and what is done to their states before."""
 
-    layers: Sequence[OrthogonalRecurrence]
+    layers: Sequence[SequenceLayer]
     n_o: int
     readout: str
     readout_activation: str

@@ -13,6 +13,7 @@ from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, make_map
 from qornn.model.inputs import checked_input, checked_lengths, checked_state
 from qornn.model.keywords import check_widths, refuse_unknown, refuse_weight_bits
+from qornn.model.layer import SequenceLayer
 from qornn.model.modrelu import ModReLU
 from qornn.model.weights import initial
 from qornn.quant import Quantizer, Uniform, make_quantizer
@@ -21,7 +22,7 @@ from qornn.recurrence import ACTIVATIONS, check_codes, linear, recurrence, recur
 WIDE = 512  # units from which shifting numbers one step after another beats a product with a matrix of zeros
 
 
-class OrthogonalRecurrence(nn.Module):
+class OrthogonalRecurrence(SequenceLayer):
     """h_t = σ(W_q h_{t−1} + U_q x_t): the recurrent layer alone, called like torch.nn.RNN.
 
     `states, last = layer(x, h0)`, batch first; x is (B, T, n_i), or integer codes (B, T) in place of one-hot vectors.
@@ -87,6 +88,14 @@ class OrthogonalRecurrence(nn.Module):
         """Weight bits k, where W is not stored those of U; None is full precision."""
         quantizer = self.q_U if self.map.structured else self.q_W
         return None if quantizer is None else quantizer.bits
+
+    @property
+    def quantizes_V(self) -> bool:
+        return self.map.structured
+
+    @property
+    def readout_activation(self) -> str:
+        return self.map.readout_activation
 
     def W(self) -> Tensor:
         """The orthogonal matrix, before it is quantized."""

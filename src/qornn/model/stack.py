@@ -1,4 +1,4 @@
-"""h⁰ = x, hⁱ = layerⁱ(hⁱ⁻¹), y = V hⁿ + b_o: several recurrences one after another."""
+"""h⁰ = x, hⁱ = layerⁱ(hⁱ⁻¹), y = V hⁿ + b_o: several layers one after another."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from torch import Tensor, nn
 
 from qornn.errors import SettingsError
 from qornn.model.inputs import refuse_non_finite
+from qornn.model.layer import SequenceLayer
 from qornn.model.readout import ReadsOut
-from qornn.model.recurrence import OrthogonalRecurrence
 
 Finals = tuple[Tensor, ...]
 
 
 class Stack(ReadsOut):
-    """Recurrent layers, each reading the states of the one before it, and a readout of the last.
+    """Layers, each reading the states of the one before it, and a readout of the last.
 
+    >>> from qornn import OrthogonalRecurrence
     >>> model = Stack([OrthogonalRecurrence(1, 64, bits=4), OrthogonalRecurrence(64, 32, bits=4)], n_o=10)
     >>> y, h = model(torch.rand(2, 100, 1))
     >>> y.shape, [h_i.shape for h_i in h]
     (torch.Size([2, 10]), [torch.Size([2, 64]), torch.Size([2, 32])])
 
-    - `layers`: the recurrences in their order; the inputs of each are the units of the one before.
+    - `layers`: in their order, each an `OrthogonalRecurrence` or another `SequenceLayer`; it reads the units of the one
+      before.
     - `n_o`: outputs.
     - `pool` ("last"): y of the last state, or of "all".
     - `readout_activation` (None): identity or relu on the states that V reads. None is identity; where W of the last
@@ -39,7 +41,7 @@ class Stack(ReadsOut):
 
     def __init__(
         self,
-        layers: Sequence[OrthogonalRecurrence],
+        layers: Sequence[SequenceLayer],
         *,
         n_o: int,
         pool: Literal["last", "all"] = "last",
@@ -59,10 +61,10 @@ class Stack(ReadsOut):
             last.n_h,
             n_o,
             readout=pool,
-            readout_activation=readout_activation or last.map.readout_activation,
+            readout_activation=readout_activation or last.readout_activation,
             mix=mix,
             noise=noise,
-            bits_V=last.bits if bits_V is None and last.map.structured else bits_V,
+            bits_V=last.bits if bits_V is None and last.quantizes_V else bits_V,
             init_V=init_V,
             gain_V=gain_V,
             generator=generator,
@@ -105,11 +107,11 @@ class Stack(ReadsOut):
         return list(h0)
 
 
-def _check_layers(layers: Sequence[OrthogonalRecurrence]) -> None:
+def _check_layers(layers: Sequence[SequenceLayer]) -> None:
     if isinstance(layers, nn.Module) or not len(layers):
         raise SettingsError("a stack takes a list of at least one OrthogonalRecurrence")
     for i, layer in enumerate(layers):
-        if not isinstance(layer, OrthogonalRecurrence):
+        if not isinstance(layer, SequenceLayer):
             raise SettingsError(f"layer {i} of a stack must be an OrthogonalRecurrence, got {type(layer).__name__}")
         if i and layer.n_i != layers[i - 1].n_h:
             raise SettingsError(

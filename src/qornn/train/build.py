@@ -10,10 +10,9 @@ from torch import nn
 
 from qornn.baselines import BASELINES
 from qornn.errors import SettingsError, unknown
-from qornn.maps import check_options
+from qornn.maps import check_options, is_structured
 from qornn.model import OrthogonalRNN
 from qornn.recipe import ModelSettings, Recipe
-from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import make_task
 from qornn.tasks.base import Task
 from qornn.train.surroundings import float32, own_torch
@@ -39,7 +38,7 @@ def build_model(recipe: Recipe, task: Task) -> nn.Module:
 
 def _check_memory(settings: ModelSettings) -> None:
     """Refuse a matrix that this machine cannot hold: some systems grant any memory, and end the process later."""
-    stored = settings.kind != "qornn" or settings.map not in STRUCTURED
+    stored = settings.kind != "qornn" or not is_structured(settings.map)
     size = 8 * settings.n_h ** (2 if stored else 1)  # in float64, as it is drawn
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

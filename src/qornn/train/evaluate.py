@@ -95,7 +95,7 @@ def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
     """Inside, every layer's weights are on `bits` bits, whatever it was trained with (PTQ); None: quantizers off."""
     layers: list[OrthogonalRecurrence | Baseline] = [*recurrences(model), *_baselines(model)]
     before = [(layer.q_W, layer.q_U) for layer in layers]
-    readers = [m for m in model.modules() if isinstance(m, ReadsOut) and (m.q_V or m.layers[-1].map.structured)]
+    readers = [m for m in model.modules() if isinstance(m, ReadsOut) and (m.q_V or m.layers[-1].quantizes_V)]
     before_V = [reader.q_V for reader in readers]
     for reader in readers:
         reader.q_V = None if bits is None else Uniform(bits)

@@ -16,9 +16,9 @@ from qornn._io.files import to_json, write_atomically
 from qornn._io.folders import LOCK, is_free
 from qornn._io.foreign import Unreadable, is_number, is_there, read_json
 from qornn.errors import CheckpointError, SettingsError, shown
+from qornn.maps import is_structured
 from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
-from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
@@ -128,7 +128,7 @@ def _with_weights(recipe: Recipe, tensors: Mapping[str, Tensor], made: object, p
 def _check_size(recipe: Recipe, task: Task, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Refuse weights of another size than the recipe's before a network of that size is made: it may be huge."""
     n_h = recipe.model.n_h
-    stored = recipe.model.kind == "qornn" and recipe.model.map not in STRUCTURED
+    stored = recipe.model.kind == "qornn" and not is_structured(recipe.model.map)
     for name, shape in {"V": (task.n_o, n_h), **({"recurrence.W_raw": (n_h, n_h)} if stored else {})}.items():
         if name in tensors and tuple(tensors[name].shape) != shape:
             there = tuple(tensors[name].shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -11,10 +11,11 @@ from typing import Final
 from qornn._io.files import reporting, write_together
 from qornn._io.folders import alone, is_free, left_by
 from qornn.errors import ProgramError, SettingsError
+from qornn.integer.engine.structs import FOLDERS
 from qornn.integer.storage import load
 
 MARKER: Final = "made by qornn"
-NEEDED: Final = ("qornn_input.h", "qornn_readout.h", "qornn_dense.h", "qornn_structured.h")  # by NAME.c
+NEEDED: Final = ("qornn_input.h", "qornn_readout.h")  # by every NAME.c
 HEAD: Final = 2**16  # characters
 _COMMENT: Final = re.compile(rf"/\*(?:(?!\*/).)*{MARKER} \d", re.DOTALL)  # what a generated text begins with
 _README: Final = re.compile(rf"^<!-- {MARKER} \d\S*: ", re.MULTILINE)
@@ -86,16 +87,15 @@ def _text(path: Path) -> str:
         return file.read(HEAD)
 
 
-def runtime() -> dict[str, bytes]:
-    """The runtime's files for devices, unmodified: its .c files, and what they and a model include."""
-    source = files("qornn") / "runtime"
-    left = [item.name for item in source.iterdir() if re.fullmatch(r"qornn\w*\.c", item.name)]
-    left += NEEDED
+def runtime(headers: Iterable[str]) -> dict[str, bytes]:
+    """The runtime's files for devices, unmodified: its .c files, and what they and a model of these headers include."""
+    left = [item.name for item in FOLDERS[0].iterdir() if re.fullmatch(r"qornn\w*\.c", item.name)]
+    left += [*NEEDED, *headers]
     found: dict[str, bytes] = {}
     while left:
         name = left.pop()
         if name not in found:
-            found[name] = (source / name).read_bytes()
+            found[name] = next(folder / name for folder in FOLDERS if (folder / name).is_file()).read_bytes()
             left += re.findall(r'^#include "(\w+\.h)"', found[name].decode(), re.MULTILINE)
     return dict(sorted(found.items()))
 

@@ -100,7 +100,7 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
         clear = [f"s->now{i} = 0;", *_loop(units, f"s->{h}[0][j] = 0;", f"s->{h}[1][j] = 0;")]
     else:
         members += [Member(type=unit, name=h, shape=(units,), comment=comment)]
-        states, clear = f"((s)->{h})", _cleared(h, units)
+        states, clear = f"((s)->{h})", cleared(h, units)
         arguments += [f"s->{h}"]
     if form.sums:
         arguments += [f"s->work{i}" if kept else f"work{i}"]
@@ -109,7 +109,7 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
     if form.wide and place.after is not None:  # read as 16 bits
         narrow = Member(type="int16_t", name=f"x{i + 1}", shape=(reads,))
         members += [narrow]
-        clear += _cleared(narrow.name, reads)
+        clear += cleared(narrow.name, reads)
         step += _loop(n, f"s->{narrow.name}[j] = (int16_t)s->{h}[j];")
         given = f"s->{narrow.name}"
     return Code(
@@ -142,7 +142,8 @@ def _room(name: str, has: int, n: int, bits: int) -> str:
     return f"typedef char {name}[{has}u >= QORNN_UNITS({n}u, QORNN_GROUP_PACKED({bits}u)) ? 1 : -1];\n"
 
 
-def _cleared(array: str, length: int) -> list[str]:
+def cleared(array: str, length: int) -> list[str]:
+    """The lines that set an array of NAME_state to zero."""
     return _loop(length, f"s->{array}[j] = 0;")
 
 

@@ -15,7 +15,7 @@ from qornn.export.c99 import vectors as test_vectors
 from qornn.export.c99.arrays import array, arrays_of, initializer
 from qornn.export.c99.facts import facts, for_markdown, memory, plain, table, work
 from qornn.export.c99.inputs import input_code
-from qornn.export.c99.layers import layer_codes
+from qornn.export.c99.layers import Code, layer_codes
 from qornn.export.c99.vectors import Vectors
 from qornn.integer.layout import DEVICE
 from qornn.integer.program import IntegerProgram
@@ -24,7 +24,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 3  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 4  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -78,8 +78,9 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
         raise ProgramError(
             "outputs of this program pass the largest float32: divide the targets, train and lower again"
         )
-    words = _model_words(program, name) | _vector_words(vectors)
-    runtime = folder.runtime()
+    layers = layer_codes(program, name)
+    words = _model_words(program, name, layers) | _vector_words(vectors)
+    runtime = folder.runtime(code.header for code in layers)
     words |= {"name": name, "runtime": " ".join(runtime), "command": plain(command)}
     model = {
         f"{name}.h": folder.fill("model.h", words),
@@ -93,9 +94,9 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
     return Made(files={file: text.encode() for file, text in model.items()} | runtime, **sizes)
 
 
-def _model_words(program: IntegerProgram, name: str) -> dict[str, object]:
+def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict[str, object]:
     """What the templates say of the model."""
-    layers, last = layer_codes(program, name), program.layers[-1]
+    last = program.layers[-1]
     room = program.layers[0].room(program.input, DEVICE)
     x = input_code(program.input, name, room)
     parts = {f"{name}_input": program.input.fields(room)} | {code.name: code.fields for code in layers}

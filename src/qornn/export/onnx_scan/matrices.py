@@ -1,4 +1,4 @@
-"""Σ W_i h_i as ONNX nodes, one function per kind of W."""
+"""Σ W_i h_i as ONNX nodes: one function per kind of W that has a faster form than its entries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from qornn.export.onnx_scan.graph import Graph
-from qornn.integer.matrices import Cycle, Delay, Dense, Hadamard, RecurrentMatrix
+from qornn.integer.matrices import Cycle, Dense, Hadamard, RecurrentMatrix
 from qornn.structure import transform
 
 Product = Callable[[Graph, str], str]
@@ -16,7 +16,7 @@ Product = Callable[[Graph, str], str]
 
 def product(name: str, W: RecurrentMatrix, graph: Graph) -> Product:
     """What adds the nodes of W_i h to a graph; constants go to `graph`, outside the Scan, under that name."""
-    return PRODUCTS[W.kind](name, W, graph)
+    return PRODUCTS.get(W.kind, _written_out)(name, W, graph)
 
 
 def _dense(name: str, W: Dense, graph: Graph) -> Product:
@@ -24,7 +24,8 @@ def _dense(name: str, W: Dense, graph: Graph) -> Product:
     return lambda body, h: body("MatMul", h, M)
 
 
-def _delay(name: str, W: Delay, graph: Graph) -> Product:
+def _written_out(name: str, W: RecurrentMatrix, graph: Graph) -> Product:
+    """Of a kind that has no faster form here."""
     integers = W.written_out().T
     M = graph.weights(name, integers, _bits(integers))
     return lambda body, h: body("MatMul", h, M)
@@ -81,5 +82,4 @@ PRODUCTS: Final[dict[str, Callable[[str, Any, Graph], Product]]] = {
     Dense.kind: _dense,
     Hadamard.kind: _hadamard,
     Cycle.kind: _cycle,
-    Delay.kind: _delay,
 }

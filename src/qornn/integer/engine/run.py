@@ -89,7 +89,7 @@ def _run(wanted: str, program: IntegerProgram, raw: np.ndarray, lengths: np.ndar
 
 def runs_native(program: IntegerProgram) -> bool:
     """Whether the C engine runs it: it was built, and has every part."""
-    return library() is not None and not program.numpy_only
+    return library() is not None and program.native
 
 
 def in_use(program: IntegerProgram | None = None) -> str:
@@ -104,7 +104,7 @@ def in_use(program: IntegerProgram | None = None) -> str:
 def available(program: IntegerProgram, layout: str) -> list[str]:
     """The kernels that can really run this program on this machine."""
     engine = library()
-    if engine is None or program.numpy_only:
+    if engine is None or not program.native:
         return []
     model = model_of(program, layout)
     return [k for i, k in enumerate(KERNELS) if engine.qornn_kernel(model.address, i) == i]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ TYPES: Final[dict[str, Any]] = {
     "int64_t": ctypes.c_int64,
     "float": ctypes.c_float,
 }
+FOLDERS: Final[list[Traversable]] = [files("qornn") / "runtime"]  # of headers: a part from elsewhere adds its own
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STRUCT: Final = re.compile(r"typedef struct \{([^{}]*)\} (qornn_\w+);")
 _FIELD: Final = re.compile(r"(?:const )?(\w+) (\*?)(\w+)")
@@ -32,12 +34,12 @@ _ENUM: Final = re.compile(r"enum \{([^{}]*)\}")
 @cache
 def headers() -> dict[str, bytes]:
     """The headers of the runtime, by name: those that are flashed, then the host's."""
-    runtime = files("qornn") / "runtime"
-    found: dict[str, bytes] = {}
-    for folder in (runtime, runtime / "host"):
-        names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".h"))
-        found |= {name: (folder / name).read_bytes() for name in names}
-    return found
+    return _headers(FOLDERS[0]) | _headers(FOLDERS[0] / "host")
+
+
+def _headers(folder: Traversable) -> dict[str, bytes]:
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".h"))
+    return {name: (folder / name).read_bytes() for name in names}
 
 
 @cache
@@ -47,16 +49,20 @@ def digest() -> str:
     return hashlib.sha256("".join(each).encode()).hexdigest()
 
 
-@cache
-def _text() -> str:
-    return _COMMENT.sub("", "\n".join(text.decode() for text in headers().values()))
+def _text(elsewhere: tuple[Traversable, ...] = ()) -> str:
+    texts = [*headers().values(), *(text for folder in elsewhere for text in _headers(folder).values())]
+    return _COMMENT.sub("", "\n".join(text.decode() for text in texts))
 
 
-@cache
 def declared() -> Mapping[str, list[tuple[str, str, bool]]]:
     """The fields of every struct in their order: name, type, and whether it is a pointer."""
+    return _declared(tuple(FOLDERS[1:]))
+
+
+@cache
+def _declared(elsewhere: tuple[Traversable, ...]) -> Mapping[str, list[tuple[str, str, bool]]]:
     found: dict[str, list[tuple[str, str, bool]]] = {}
-    for body, name in _STRUCT.findall(_text()):
+    for body, name in _STRUCT.findall(_text(elsewhere)):
         lines = [line.strip() for line in body.split(";") if line.strip()]
         fields = [_FIELD.fullmatch(line) for line in lines]
         known = [field for field in fields if field and (field[2] or field[1] in TYPES or field[1] in found)]

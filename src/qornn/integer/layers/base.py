@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,9 +18,9 @@ class Layer(check.Checked, ABC):
 
     __slots__ = ()
     kind: ClassVar[str]
-    constant: ClassVar[str]  # its name in C
+    constant: ClassVar[str]  # its name in C; of a native layer
     struct: ClassVar[str]  # of a device
-    host_struct: ClassVar[str]  # around it, with what wide registers want
+    host_struct: ClassVar[str]  # around it, with what wide registers want; of a native layer
     parts: ClassVar[Mapping[str, Mapping[str, type]]]  # its fields that are parts, and the kinds each may have
 
     @property
@@ -49,9 +49,19 @@ class Layer(check.Checked, ABC):
         """Whether states can be negative."""
 
     @property
-    @abstractmethod
     def numpy_only(self) -> str:
         """What neither C nor ONNX knows of it, and the way out; empty where they know all."""
+        return ""
+
+    @property
+    def native(self) -> bool:
+        """Whether the host's engine in C has it; numpy runs the others."""
+        return False
+
+    @classmethod
+    def made(cls, source: Source, **numbers: Any) -> tuple[Layer, float]:
+        """The layer of what a trained one says of itself (`made_of`), and the value of one unit of its output."""
+        raise NotImplementedError(f"{cls.__name__} is made of weights")
 
     @abstractmethod
     def step(self, state: np.ndarray, x: np.ndarray, skip: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

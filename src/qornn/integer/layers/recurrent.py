@@ -85,6 +85,10 @@ class Recurrent(Layer):
         return self.requant.numpy_only
 
     @property
+    def native(self) -> bool:
+        return self.W.native
+
+    @property
     def scheme(self) -> str:
         return self.requant.scheme
 

@@ -35,6 +35,7 @@ class RecurrentMatrix(check.Checked, ABC):
     kind: ClassVar[str]
     stored: ClassVar[bool]  # whether its entries are
     scheme: ClassVar[str]  # of the requantization that suits it
+    native: ClassVar[bool] = False  # whether the host's engine in C has it; numpy runs the others
 
     # For the type checker alone: a dataclass would take an inherited property for the default of its field.
     if TYPE_CHECKING:

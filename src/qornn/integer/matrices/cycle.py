@@ -19,6 +19,7 @@ class Cycle(Structured):
     """h_i ← h_{i−1}, and what comes round from the last unit with its sign turned: nothing is ever rounded."""
 
     kind = "cycle"
+    native = True
 
     units: int
 

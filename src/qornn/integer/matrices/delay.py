@@ -28,6 +28,7 @@ class Delay(Structured):
     """
 
     kind = "delay"
+    native = True
     arrays: ClassVar = {"signs": np.int8}
     packed: ClassVar = {"signs": SIGNS}
 

@@ -22,6 +22,7 @@ class Dense(RecurrentMatrix):
     kind = "dense"
     stored = True
     scheme = "per-row"
+    native = True
     arrays: ClassVar = {"integers": np.int8, "alpha": np.float64}
     packed: ClassVar = {"integers": Packed(2)}
 

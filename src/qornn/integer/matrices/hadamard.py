@@ -22,6 +22,7 @@ class Hadamard(Structured):
     """diag(signs)·P·(I ⊗ S)/√block, S of size block: one block and no permutation P when block = n_h."""
 
     kind = "hadamard"
+    native = True
     arrays: ClassVar = {"signs": np.int8}
     packed: ClassVar = {"signs": SIGNS}
 

@@ -1,0 +1,21 @@
+/* Leaky integrators: s += round((x - s) / 2^shift), halves away from zero, as everywhere. */
+#ifndef QORNN_LEAK_H
+#define QORNN_LEAK_H
+
+#include "qornn.h"
+
+typedef struct {
+    uint32_t n;
+    uint8_t shift;
+} qornn_leak;
+
+QORNN_INLINE void qornn_leak_step(const qornn_leak *p, const int16_t *x, int16_t *s) {
+    const int32_t half = 1 << (p->shift - 1);
+    for (size_t j = 0; j < p->n; j++) {
+        const int32_t d = x[j] - s[j];
+        const int32_t moved = ((d < 0 ? -d : d) + half) >> p->shift;
+        s[j] = (int16_t)(s[j] + (d < 0 ? -moved : moved));
+    }
+}
+
+#endif

@@ -23,7 +23,7 @@ from qornn.integer.packing import pack, unpack
 from qornn.integer.readout import READOUTS
 from qornn.integer.simulate import simulate
 from qornn.integer.size import size
-from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, save
+from qornn.integer.storage import FILE_LIMIT, HEADER_LIMIT, load, save, to_bytes
 from qornn.train.checkpoint import Checkpoint
 from qornn.train.checkpoint import save as save_checkpoint
 
@@ -327,3 +327,35 @@ def test_saving_and_loading_need_no_torch(tmp_path):
     code = "import sys; from qornn.integer.storage import load; p = load(sys.argv[1]); p.save(sys.argv[1]); "
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "net.qornn")], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("layers", 1, "kind", value="lstm"), r"program: layer 1 is of no kind known here \(recurrent\): 'lstm'"),
+        (put("layers", 1, "more", value={}), "program: layer 1 should have W, U, state, activation, requant, not"),
+        (put("layers", 1, "W", "bits", value=9), "program: layer 1: bits of W must be a whole number in 2..8, got 9"),
+        (put("layers", 1, "requant", "shift_U", value=30), "program: layer 1: a sum of this program can reach"),
+    ],
+)
+def test_a_wrong_layer_of_several_is_named_once(tmp_path, change, message):
+    sizes = {
+        "k": 4,
+        "k_U": 4,
+        "k_a": 5,
+        "e": 1,
+        "m": 0,
+        "alphas": (0.7, 1.3, 1.0),
+        "activation": "relu",
+        "codes": False,
+    }
+    first, second = (paper(random_net(1, n_i=n_i, n_h=3, n_o=2, **sizes)) for n_i in (2, 3))
+    program = replace(second, input=first.input, layers=first.layers + second.layers)
+    _, facts, tensors = split(to_bytes(program))
+    path = tmp_path / "stack.qornn"
+    path.write_bytes(sealed(facts, tensors))
+    assert same(load(path), program)
+    change(facts, tensors)
+    path.write_bytes(sealed(facts, tensors))
+    with pytest.raises(ProgramError, match=message):
+        load(path)

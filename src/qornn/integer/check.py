@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -38,6 +39,15 @@ class Checked:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return built, (type(self), given)
+
+
+@contextmanager
+def of_layer(index: int, count: int) -> Iterator[None]:
+    """What is wrong inside is said of that layer, where there are several."""
+    try:
+        yield
+    except ProgramError as error:
+        raise ProgramError(f"layer {index}: {error}" if count > 1 else str(error)) from error
 
 
 def built(kind: type, given: dict[str, Any]) -> Any:

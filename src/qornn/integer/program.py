@@ -17,7 +17,7 @@ import numpy as np
 
 from qornn.errors import ProgramError, SettingsError
 from qornn.integer.activations import Activation
-from qornn.integer.check import Checked
+from qornn.integer.check import Checked, of_layer
 from qornn.integer.inputs import Input
 from qornn.integer.layers import Layer, Recurrent, sources
 from qornn.integer.matrices import Matrix, RecurrentMatrix
@@ -50,8 +50,9 @@ class IntegerProgram(Checked):
         for layer in self.layers:
             if not isinstance(layer, Layer):
                 raise ProgramError(f"a layer cannot be a {type(layer).__name__}")
-        for layer, source in self.walk():
-            layer.check(source)
+        for i, (layer, source) in enumerate(self.walk()):
+            with of_layer(i, len(self.layers)):
+                layer.check(source)
         last = self.layers[-1]
         if self.readout.n_h != last.output.n_i:
             raise ProgramError(

@@ -17,6 +17,7 @@ from safetensors.numpy import save as serialise
 
 from qornn._io.files import to_json, write_atomically
 from qornn.errors import ProgramError, QornnError
+from qornn.integer.check import of_layer
 from qornn.integer.inputs import INPUTS
 from qornn.integer.layers import LAYERS, Layer
 from qornn.integer.packing import brief
@@ -137,7 +138,7 @@ def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Int
     left = dict(tensors)
     made = IntegerProgram(
         input=_restore_part("input", facts["input"], INPUTS, left),
-        layers=tuple(_restore_layer(i, layer, left, several=len(layers) > 1) for i, layer in enumerate(layers)),
+        layers=tuple(_restore_layer(i, layer, left, len(layers)) for i, layer in enumerate(layers)),
         readout=_restore_part("readout", facts["readout"], READOUTS, left),
         provenance=facts["provenance"],
     )
@@ -146,21 +147,17 @@ def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Int
     return made
 
 
-def _restore_layer(index: int, facts: Any, tensors: dict[str, np.ndarray], *, several: bool) -> Any:
+def _restore_layer(index: int, facts: Any, tensors: dict[str, np.ndarray], count: int) -> Any:
     """The layer; its parts are called by their own names, and the layer is named where there are several."""
-    try:
-        cls = _class(f"layer {index}", facts, LAYERS)
-        given = {part: value for part, value in facts.items() if part != "kind"}
-        if given.keys() != set(_names(cls)):
-            raise ProgramError(f"layer {index} should have {', '.join(_names(cls))}, not {brief(given)}")
-        own = f"layers.{index}."
-        mine = {name.removeprefix(own): tensors.pop(name) for name in list(tensors) if name.startswith(own)}
+    cls = _class(f"layer {index}", facts, LAYERS)
+    given = {part: value for part, value in facts.items() if part != "kind"}
+    if given.keys() != set(_names(cls)):
+        raise ProgramError(f"layer {index} should have {', '.join(_names(cls))}, not {brief(given)}")
+    own = f"layers.{index}."
+    mine = {name.removeprefix(own): tensors.pop(name) for name in list(tensors) if name.startswith(own)}
+    with of_layer(index, count):
         parts = {part: _restore_part(part, given[part], kinds, mine) for part, kinds in cls.parts.items()}
         made = cls(**(given | parts))
-    except ProgramError as error:
-        if not several:
-            raise
-        raise ProgramError(f"layer {index}: {error}") from error
     tensors |= {f"{own}{name}": array for name, array in mine.items()}  # that no part has
     return made
 

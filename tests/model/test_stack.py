@@ -1,5 +1,7 @@
 """Stacked recurrences: trained, saved, lowered, run, exported and verified like one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import qornn
 from qornn.errors import ProgramError, SettingsError
 from qornn.integer.engine.run import states
+from qornn.integer.requant import Multiplier
 from qornn.integer.storage import load
 from qornn.recipe import TrainSettings
 from qornn.tasks import make_task
@@ -173,3 +176,24 @@ def test_the_parts_of_one_layer_are_asked_of_the_layer():
     assert [layer["scheme"] for layer in report["layers"]] == ["per-row", "per-row"]
     parts = (program.input, *program.layers, program.readout)
     assert program.true_bytes == sum(part.stored_bytes for part in parts)
+
+
+def test_what_is_wrong_with_a_layer_names_the_layer():
+    _, program, _, _ = lowered("two dense")
+    first, second = program.layers
+    columns = np.concatenate([second.U.integers, second.U.integers[:, :1]], 1)
+    wider = replace(second, U=replace(second.U, integers=columns))
+    with pytest.raises(ProgramError, match=r"^layer 1: U must be \(n_h, n_i\)"):
+        replace(program, layers=(first, wider))
+    steep = Multiplier(multiplier=1, shift=1, shift_W=0, shift_U=30)
+    with pytest.raises(ProgramError, match=r"^layer 1: a sum of this program can reach .* past the 32-bit accumulator"):
+        replace(program, layers=(first, replace(second, requant=steep)))
+
+
+@pytest.mark.parametrize(("kind", "n_i"), [("two dense", 5), ("Hadamard last", 2)])
+def test_a_calibration_of_another_network_is_refused(kind, n_i):
+    other, count = stack(kind, n_i), len(KINDS[kind])
+    seen = qornn.calibrate(other, torch.rand(4, 5, n_i), quiet=True)
+    message = rf"calibration saw {n_i} channels and {count} layers, the network has 2 and 2; calibrate this network"
+    with pytest.raises(SettingsError, match=message):
+        qornn.lower(stack("two dense", 2), calibration=seen, quiet=True)

@@ -66,6 +66,7 @@ def lower(
     refuse_non_finite(model)
     lowerings = [lowering_of(layer) for layer in model.layers]
     seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
+    _check_calibration(seen, model)
     inputs = input or input_of(model, task, seen, input_bits, input_alpha)
     _check_channels(inputs, model.layers[0].n_i)
     chosen = Choices(bits=activation_bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
@@ -104,6 +105,16 @@ def _check_refit(refit: int, model: Network, task: Task | None, readout: str | N
         raise SettingsError(
             "refit trains a readout of floats on a task's data; lower a run, not a module alone, and with "
             "readout='float' (--readout float)"
+        )
+
+
+def _check_calibration(seen: Calibration, model: Network) -> None:
+    n_i, (x, *_) = model.layers[0].n_i, (part.x for part in seen.batches)
+    channels = x.shape[2] if x.ndim == 3 else n_i  # codes have none
+    if (channels, len(seen.layers)) != (n_i, len(model.layers)):
+        raise SettingsError(
+            f"the calibration saw {channels} channels and {len(seen.layers)} layers, the network has {n_i} and "
+            f"{len(model.layers)}; calibrate this network"
         )
 
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import timeit
 from fractions import Fraction
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from qornn.integer.readout import FloatReadout, IntReadout
 from qornn.integer.simulate import SaturationWarning, simulate
 from qornn.integer.state import State
 
+RUNTIME = Path(__file__).parents[2] / "src" / "qornn" / "runtime"
 SIZES = (1, 2, 3, 5, 17, 64, 65, 170)
 WIDTHS = (1, 2, 3, 4, 5, 8, 17, 48)  # n_i
 REQUANTS = ("multiplier", "thresholds", "per-row")
@@ -307,8 +308,7 @@ def test_the_mirror_of_the_structs_is_as_the_compiler_lays_them_out(tmp_path):
         '#define P(s, f) printf("%s %s %zu %zu %zu\\n", #s, #f, offsetof(s, f), sizeof(((s *)0)->f), sizeof(s));\n'
         "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
     )
-    runtime = files("qornn") / "runtime"
-    subprocess.run(["gcc", f"-I{runtime}", source, "-o", tmp_path / "offsets"], check=True)
+    subprocess.run(["gcc", f"-I{RUNTIME}", source, "-o", tmp_path / "offsets"], check=True)
     said = subprocess.run([tmp_path / "offsets"], check=True, capture_output=True, text=True).stdout.splitlines()
     assert {"qornn_input", "qornn_recurrent", "qornn_readout", "qornn_host_model", "qornn_batch"} <= {
         line.split()[0] for line in said
@@ -330,7 +330,7 @@ def test_every_constant_has_the_value_of_the_compiler(tmp_path):
         + "".join(f'  printf("%d\\n", (int){name});\n' for name in names)
         + "  return 0;\n}\n"
     )
-    subprocess.run(["gcc", f"-I{files('qornn') / 'runtime'}", source, "-o", tmp_path / "constants"], check=True)
+    subprocess.run(["gcc", f"-I{RUNTIME}", source, "-o", tmp_path / "constants"], check=True)
     said = subprocess.run([tmp_path / "constants"], check=True, capture_output=True, text=True).stdout.split()
     assert list(map(int, said)) == list(structs.constants().values())
 

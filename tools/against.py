@@ -89,7 +89,7 @@ def main() -> None:
 def _worker(checkout: Path) -> subprocess.Popen[str]:
     python = checkout.resolve() / ".venv" / "bin" / "python"
     return subprocess.Popen(
-        [python, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=checkout
+        [python, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", cwd=checkout
     )
 
 

@@ -1,13 +1,22 @@
 """The recurrence as a pure function of inputs and weights: native where it can be, the reference everywhere else."""
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from qornn.recurrence import native, reference
-from qornn.recurrence.checks import check_codes
+from qornn.recurrence import native, reference, rotations
+from qornn.recurrence.checks import check_codes, check_scan
 from qornn.recurrence.reference import ACTIVATIONS
 
-__all__ = ["ACTIVATIONS", "check_codes", "in_use", "recurrence", "recurrence_with_readout"]
+__all__ = [
+    "ACTIVATIONS",
+    "check_codes",
+    "in_use",
+    "recurrence",
+    "recurrence_with_readout",
+    "rounded_relu",
+    "scan",
+]
 
 
 def recurrence(
@@ -49,6 +58,28 @@ def recurrence_with_readout(
         return F.linear(states.relu() if readout_relu else states, V, b_o), last
     _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation, readout_relu)
     return y.transpose(0, 1), last
+
+
+def scan(
+    drive: Tensor,  # (B, T, 2p), in units of one state step
+    a: Tensor,  # (p,)
+    b: Tensor,  # (p,)
+    z0: Tensor,  # (B, 2p)
+    lengths: Tensor | None = None,  # (B,)
+    top: int = 0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """z_t = λ z_{t−1} + drive_t of p complex units λ = a + ib, rounded and held within ±top; top 0: neither.
+
+    All states (B, T, 2p), zero past each sequence's end; the state (B, 2p) at each sequence's end; and of each pair the
+    largest |value| before rounding and saturation (p,), which has no gradient. A row is p real parts, then p imaginary.
+    """
+    check_scan(drive, a, b, z0, lengths, top)
+    return rotations.scan(drive, a, b, z0, lengths, top)
+
+
+def rounded_relu(acc: Tensor, step: Tensor | float, top: int = 127) -> tuple[Tensor, Tensor]:
+    """step·min(R(relu(acc)/step), top), step a power of two or 0 for a plain ReLU; and the largest value of acc ()."""
+    return rotations.rounded_relu(acc, torch.as_tensor(step, dtype=acc.dtype, device=acc.device), top)
 
 
 def in_use() -> str:

@@ -8,6 +8,8 @@ from torch import Tensor
 from qornn.errors import SettingsError
 from qornn.recurrence.reference import check_structure
 
+LARGEST_TOP = (1 << 23) - 1  # up to here float32 has every half, so rounding is exact
+
 
 def check(
     x: Tensor,
@@ -43,6 +45,25 @@ def check_codes(x: Tensor, n_i: int) -> None:
     """Refuse codes (B, T) that U has no column for; other inputs pass. One look at every code: done once per batch."""
     if not x.is_floating_point() and not torch.compiler.is_compiling():
         _expect_within(x, "codes", 0, n_i - 1)
+
+
+def check_scan(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int) -> None:
+    """Refuse what the scan of rotations would read or write past the end of."""
+    B, T, p = (*drive.shape, 0)[0], drive.shape[1] if drive.ndim > 1 else 0, len(a)
+    expected = {"drive": (drive, (B, T, 2 * p)), "a": (a, (p,)), "b": (b, (p,)), "z0": (z0, (B, 2 * p))}
+    for name, (t, shape) in expected.items():
+        if t.shape != shape or t.dtype != drive.dtype:
+            raise SettingsError(
+                f"{name} must be {drive.dtype} of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}"
+            )
+    if not B or not T or not p:
+        raise SettingsError(f"drive must hold at least one step of one pair, got shape {tuple(drive.shape)}")
+    if not 0 <= top <= LARGEST_TOP:
+        raise SettingsError(f"top must lie in 0..{LARGEST_TOP}, got {top}")
+    if lengths is not None:
+        _expect_integers(lengths, (B,), "lengths")
+        if not torch.compiler.is_compiling():
+            _expect_within(lengths, "lengths", 1, T)
 
 
 def expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:

@@ -11,7 +11,9 @@ __version__ = "0.2.0"
 _HOMES = {
     "OrthogonalRNN": "qornn.model",
     "OrthogonalRecurrence": "qornn.model",
+    "Mix": "qornn.model",
     "ModReLU": "qornn.model",
+    "Rotations": "qornn.model",
     "Stack": "qornn.model",
     "train": "qornn.train",
     "resume": "qornn.train",
@@ -28,12 +30,14 @@ _HOMES = {
 _ROOMS = ("export",)  # called as qornn.export.c(...)
 __all__ = [
     "IntegerProgram",
+    "Mix",
     "ModReLU",
     "OrthogonalRNN",
     "OrthogonalRecurrence",
     "QORNNClassifier",
     "QORNNRegressor",
     "QornnError",
+    "Rotations",
     "Stack",
     "Trainer",
     "calibrate",
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
     from qornn.integer.simulate import simulate
     from qornn.lowering.calibrate import calibrate
     from qornn.lowering.lower import lower
-    from qornn.model import ModReLU, OrthogonalRecurrence, OrthogonalRNN, Stack
+    from qornn.model import Mix, ModReLU, OrthogonalRecurrence, OrthogonalRNN, Rotations, Stack
     from qornn.train import Trainer, resume, train
     from qornn.zoo.opening import load
 

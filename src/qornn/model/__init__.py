@@ -6,6 +6,8 @@
     σ(z) = sign(z)·max(|z| + b, 0)                            modrelu.py      ModReLU
     y = V h + b_o             of the last state, or of all    network.py      OrthogonalRNN (readout.py)
     h^i = layer^i(h^(i−1))    several layers, one y           stack.py        Stack (layer.py)
+    z_t = λ z_{t−1} + U_q x_t plane rotations with decay      rotations.py    Rotations (steps.py)
+    y_t = relu(C_q n_t + c)   between them                    mix.py          Mix
 
 The map and the quantizer run once per forward pass, never once per time step.
 
@@ -18,10 +20,21 @@ and V.
 """
 
 from qornn.model.layer import SequenceLayer
+from qornn.model.mix import Mix
 from qornn.model.modrelu import ModReLU
 from qornn.model.network import OrthogonalRNN
 from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
+from qornn.model.rotations import Rotations
 from qornn.model.stack import Stack
 
-__all__ = ["ModReLU", "OrthogonalRNN", "OrthogonalRecurrence", "ReadsOut", "SequenceLayer", "Stack"]
+__all__ = [
+    "Mix",
+    "ModReLU",
+    "OrthogonalRNN",
+    "OrthogonalRecurrence",
+    "ReadsOut",
+    "Rotations",
+    "SequenceLayer",
+    "Stack",
+]

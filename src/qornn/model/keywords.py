@@ -11,6 +11,8 @@ from qornn.maps import MAPS, OrthogonalMap, options_of
 from qornn.quant import Quantizer
 from qornn.structure import check_power
 
+STATE_BITS = range(4, 17)
+
 
 def refuse_unknown(options: Iterable[str], map: str | OrthogonalMap, *kinds: type[Any]) -> None:
     """Refuse a keyword that neither the classes nor any map knows, in the name of the first class.
@@ -53,3 +55,10 @@ def refuse_weight_bits(map_: OrthogonalMap, bits_W: int | None, quantizer: str |
 
 def _keywords(kind: type[Any]) -> list[str]:
     return [p.name for p in signature(kind.__init__).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+
+
+def check_state_bits(bits: object) -> None:
+    """Refuse widths that no state has."""
+    if bits is not None and (isinstance(bits, bool) or not isinstance(bits, int) or bits not in STATE_BITS):
+        low, high = STATE_BITS[0], STATE_BITS[-1]
+        raise SettingsError(f"state_bits must be in {low}..{high}, or None for float states, got {bits!r}")

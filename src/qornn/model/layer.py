@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from qornn.quant import Quantizer, Uniform
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The whole numbers that a layer gives: x = step·x_i, |x_i| ≤ top."""
+
+    step: Tensor  # (), a power of two
+    top: int
+
 
 class SequenceLayer(nn.Module):
-    """`states, last = layer(x, h0)`: x (B, T, n_i) to states (B, T, n_h), zero past a sequence's end, and (B, n_h).
+    """`states, last = layer(x, h0)`: x (B, T, n_i) to states (B, T, n_h), zero past a sequence's end, and (B, n_state).
 
     A kind of layer sets `n_i` and `n_h` and implements `forward`; what else a network asks has an answer here.
     """
 
     n_i: int
     n_h: int
+    skip: int = 0  # numbers it reads of what the layer before was given; `forward` then takes skip=
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states, and the state at each sequence's true end."""
         raise NotImplementedError
+
+    @property
+    def n_state(self) -> int:
+        """Numbers kept from step to step."""
+        return self.n_h
 
     def last(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> Tensor:
         """The state (B, n_h) at each sequence's true end."""
@@ -47,6 +64,38 @@ class SequenceLayer(nn.Module):
         """The kind of the layer in an IntegerProgram, and the numbers of that kind; None where weights make it."""
         return None
 
+    # Layers that round while training. A Stack asks all of its layers, in their order, at every forward pass.
+
+    @property
+    def rounds(self) -> bool:
+        """Whether what it gives is rounded while training, so that what it reads should be too."""
+        return False
+
+    def enter_stack(self) -> None:
+        """Called once by the stack that takes the layer in."""
+
+    def settle(self) -> Tensor | None:
+        """Move the steps of its grid, if they should; the factors (n_h,) by which its outputs change, if they do."""
+        return None
+
+    def absorb(self, factors: Tensor) -> None:
+        """Its inputs were multiplied by these (n_i,): divide its weights, so that nothing else changes."""
+        raise NotImplementedError(f"{type(self).__name__} cannot follow a layer whose outputs are rescaled")
+
+    def reads(self, grid: Grid | None, skip: Grid | None) -> None:
+        """What the numbers are that it is about to read."""
+
+    def gives(self) -> Grid | None:
+        """What its outputs are; None where they are floats."""
+        return None
+
+    def freeze(self) -> None:
+        """From now on its steps stay where they are."""
+
+    def slow(self) -> list[nn.Parameter]:
+        """Parameters that learn at a quarter of the learning rate."""
+        return []
+
     @property
     def bits(self) -> int | None:
         """Weight bits; None is full precision, or no weights."""
@@ -56,6 +105,10 @@ class SequenceLayer(nn.Module):
     def quantizes_V(self) -> bool:
         """Whether V has this layer's bits unless others are asked for."""
         return False
+
+    def quantizer_of_V(self, bits: int) -> Quantizer:
+        """What rounds the V that reads this layer."""
+        return Uniform(bits)
 
     @property
     def readout_activation(self) -> str:

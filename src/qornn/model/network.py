@@ -10,7 +10,7 @@ from torch import Tensor
 from qornn.errors import unknown
 from qornn.model.inputs import refuse_non_finite
 from qornn.model.keywords import check_widths, refuse_unknown
-from qornn.model.readout import READOUTS, ReadsOut
+from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
 
 
@@ -59,9 +59,10 @@ class OrthogonalRNN(ReadsOut):
         super().__init__()
         check_widths(n_o=n_o)
         refuse_unknown(recurrence_options, recurrence_options.get("map", "bjorck"), OrthogonalRNN, OrthogonalRecurrence)
-        if readout not in READOUTS:
-            raise unknown("readout", readout, READOUTS)
+        if readout not in ("last", "all"):
+            raise unknown("readout", readout, ("last", "all"))
         self.recurrence = layer = OrthogonalRecurrence(n_i, n_h, generator=generator, **recurrence_options)
+        bits_V = recurrence_options.get("bits") if bits_V is None and layer.map.structured else bits_V
         self.set_readout(
             n_h,
             n_o,
@@ -69,7 +70,7 @@ class OrthogonalRNN(ReadsOut):
             readout_activation=readout_activation or layer.map.readout_activation,
             mix=mix,
             noise=noise,
-            bits_V=recurrence_options.get("bits") if bits_V is None and layer.map.structured else bits_V,
+            q_V=None if bits_V is None else layer.quantizer_of_V(bits_V),
             init_V=init_V,
             gain_V=gain_V,
             generator=generator,
@@ -90,6 +91,10 @@ class OrthogonalRNN(ReadsOut):
         else:
             h, last = self.recurrence(x, h0, lengths=lengths)
         return self.read(h), last
+
+    def outputs(self, x: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+        """The states, as of a stack of one layer.  # (B, T, n_h)"""
+        return [self.recurrence(x, lengths=lengths)[0]]
 
     def penalty(self) -> Tensor | None:
         """What the recurrence's map adds to the loss, if anything."""

@@ -12,12 +12,12 @@ from torch.nn import functional as F
 from qornn import draws
 from qornn.errors import SettingsError, unknown
 from qornn.model.keywords import check_mix, check_widths
-from qornn.model.layer import SequenceLayer
+from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.weights import initial
-from qornn.quant import Quantizer, Uniform
+from qornn.quant import Quantizer, round_half_away, straight_through
 from qornn.recurrence.reference import transform
 
-READOUTS = ("last", "all")
+READOUTS = ("last", "all", "mean")
 READOUT_ACTIVATIONS = ("identity", "relu")
 
 
@@ -31,6 +31,7 @@ class ReadsOut(nn.Module):
     mix: bool
     noise: float
     q_V: Quantizer | None
+    grid: Grid | None  # of what V reads, where that is rounded while training
     V: nn.Parameter
     b_o: nn.Parameter
 
@@ -43,7 +44,7 @@ class ReadsOut(nn.Module):
         readout_activation: str,
         mix: bool,
         noise: float,
-        bits_V: int | None,
+        q_V: Quantizer | None,
         init_V: str,
         gain_V: float,
         generator: torch.Generator | None,
@@ -60,13 +61,22 @@ class ReadsOut(nn.Module):
             raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
         self.n_o, self.readout, self.mix, self.noise = n_o, readout, mix, noise
         self.readout_activation = readout_activation
-        self.q_V = None if bits_V is None else Uniform(bits_V)
+        self.q_V, self.grid = q_V, None
         self.V = nn.Parameter(gain_V * initial(init_V, n_o, n_h, generator=generator))
         self.b_o = nn.Parameter(torch.zeros(n_o))
 
     def V_q(self) -> Tensor:
         """The output matrix the network uses; the paper's is float."""
         return self.V if self.q_V is None else self.q_V(self.V)
+
+    def b_q(self) -> Tensor:
+        """The output bias the network uses: on the grid of V's sums, where there is one."""
+        if self.grid is None or self.q_V is None:
+            return self.b_o
+        _, alpha = self.q_V.to_int(self.V)
+        unit = self.grid.step * alpha / 2 ** (self.q_V.bits - 1)
+        units = torch.where(unit > 0, self.b_o.detach() / unit, 0.0)
+        return straight_through(self.b_o, round_half_away(units) * unit)
 
     @property
     def relu(self) -> bool:
@@ -85,7 +95,19 @@ class ReadsOut(nn.Module):
         if self.noisy:  # of the size that rounding the state would have: the network learns to live with it
             drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
             h = h + self.noise * h.detach().square().mean().sqrt() * drawn
-        return F.linear(h.relu() if self.relu else h, self.V_q(), self.b_o)
+        h, V, b_o = h.relu() if self.relu else h, self.V_q(), self.b_q()
+        if self.grid is not None and not torch.is_grad_enabled():  # exact, as integers are
+            return F.linear(h.double(), V.double(), b_o.double()).to(h.dtype)
+        return F.linear(h, V, b_o)
+
+    def read_mean(self, y: Tensor, lengths: Tensor | None) -> Tensor:
+        """Of the mean over each sequence's own steps: (V Σ y_t + T b_o)/T.  # (B, T, n_h) -> (B, n_o)"""
+        y = y.relu() if self.relu else y
+        total = y.sum(1, dtype=torch.float64)  # exact: as integers are
+        T = torch.full_like(total[:, :1], y.shape[1]) if lengths is None else lengths[:, None].to(total)
+        if self.noisy:
+            return self.read((total / T).to(y.dtype))
+        return ((F.linear(total, self.V_q().double()) + T * self.b_q().double()) / T).to(y.dtype)
 
     def extra_repr(self) -> str:
         return f"n_o={self.n_o}, readout={self.readout!r}, readout_activation={self.readout_activation!r}"

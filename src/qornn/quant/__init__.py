@@ -1,19 +1,28 @@
 """W -> (integers, alpha). A new quantizer is one file here and one line in the dict."""
 
 from qornn.errors import SettingsError, unknown
-from qornn.quant.base import Quantizer, round_half_away
+from qornn.quant.base import Quantizer, round_half_away, straight_through
+from qornn.quant.disc import on_disc
 from qornn.quant.identity_offset import IdentityOffset
+from qornn.quant.power import PowerOfTwo
 from qornn.quant.uniform import Uniform
 
-QUANTIZERS: dict[str, type[Quantizer]] = {"uniform": Uniform, "identity-offset": IdentityOffset}
+QUANTIZERS: dict[str, type[Quantizer]] = {
+    "uniform": Uniform,
+    "identity-offset": IdentityOffset,
+    "power-of-two": PowerOfTwo,
+}
 
 __all__ = [
     "QUANTIZERS",
     "IdentityOffset",
+    "PowerOfTwo",
     "Quantizer",
     "Uniform",
     "make_quantizer",
+    "on_disc",
     "round_half_away",
+    "straight_through",
 ]
 
 

@@ -51,6 +51,21 @@ class _StraightThrough(torch.autograd.Function):
         return grads[0], None
 
 
+class _ValueOf(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, value: Tensor) -> Tensor:
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0], None
+
+
+def straight_through(x: Tensor, value: Tensor) -> Tensor:
+    """`value`, bit for bit, with the gradient of x."""
+    return _ValueOf.apply(x, value)
+
+
 def round_half_away(x: Tensor) -> Tensor:
     """Nearest integer, ties away from zero: the one rounding rule of the package.
 

@@ -1,0 +1,235 @@
+"""y_t = relu(C_q n_t + c [+ S_q x_t]): what stands between rotations, on outputs of 7 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from qornn import draws
+from qornn.bits import parse_bits
+from qornn.errors import SettingsError
+from qornn.model.inputs import checked_input, checked_lengths
+from qornn.model.keywords import check_widths
+from qornn.model.layer import Grid, SequenceLayer
+from qornn.model.steps import Steps, exactly, whole
+from qornn.quant import PowerOfTwo, Quantizer, round_half_away, straight_through
+from qornn.recurrence import check_codes, rounded_relu
+
+TOP = 127  # of an output: 7 bits, no sign
+BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
+APART = 7  # bits that the grids of C and S may lie apart
+EXACT = 2**23  # float32 holds every whole number up to twice that
+LARGEST_BIAS = 2**22
+
+
+class Mix(SequenceLayer):
+    """A matrix, a bias and ReLU at every step; outputs are rounded to 0..127 while training too.
+
+    >>> layer = Mix(32, 16, skip=8, bits=4)
+    >>> y, _ = layer(torch.rand(2, 100, 32), skip=torch.rand(2, 100, 8))
+    >>> y.shape
+    torch.Size([2, 100, 16])
+
+    - `n_i`, `n_h`: numbers it reads (or number of codes), and outputs.
+    - `skip` (0): numbers it reads besides, of what the layer before it was given.
+    - `bits` (None): bits of C and S, 2 to 8, with one power-of-two scale per row; outputs are then rounded. None is
+      full precision.
+    - `dropout` (0.0): share of the outputs set to zero while training.
+    - `generator` (None): draws the weights. None is torch's global generator.
+    """
+
+    source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float
+    skip_step: Tensor
+
+    def __init__(
+        self,
+        n_i: int,
+        n_h: int,
+        *,
+        skip: int = 0,
+        bits: int | None = None,
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_widths(n_i=n_i, n_h=n_h)
+        if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
+            raise SettingsError(f"skip must be the width of what the layer before is given, 0 for none, got {skip!r}")
+        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+            raise SettingsError(f"dropout must be a share in [0, 1), got {dropout!r}")
+        bits = parse_bits(bits)
+        self.n_i, self.n_h, self.skip, self.dropout = n_i, n_h, skip, float(dropout)
+        self.q = None if bits is None else PowerOfTwo(bits)
+        gain = (2 / (n_i + skip)) ** 0.5  # half of the sums are cut off
+        self.C_raw = nn.Parameter(gain * torch.randn(n_h, n_i, generator=generator))
+        self.S_raw = nn.Parameter(gain * torch.randn(n_h, skip, generator=generator)) if skip else None
+        self.c = nn.Parameter(torch.zeros(n_h))
+        self.steps = None if bits is None else Steps(TOP)
+        self.register_buffer("source_step", torch.zeros(()))
+        self.register_buffer("skip_step", torch.zeros(()))
+        self._tops = (0, 0)  # of what it reads, and of the skip
+
+    @property
+    def n_state(self) -> int:
+        return 0
+
+    @property
+    def bits(self) -> int | None:
+        return None if self.q is None else self.q.bits
+
+    @property
+    def quantizes_V(self) -> bool:
+        return self.q is not None
+
+    def quantizer_of_V(self, bits: int) -> Quantizer:
+        return PowerOfTwo(bits, scale="tensor")
+
+    # What a Stack asks.
+
+    @property
+    def rounds(self) -> bool:
+        return self.steps is not None
+
+    def settle(self) -> None:
+        if self.steps is not None and self.training:
+            self.steps.move()  # of the grid alone: outputs keep their size
+
+    def absorb(self, factors: Tensor) -> None:
+        with torch.no_grad():
+            self.C_raw.div_(factors)
+
+    def reads(self, grid: Grid | None, skip: Grid | None) -> None:
+        self._tops = tuple(0 if g is None else g.top for g in (grid, skip))  # type: ignore[assignment]
+        self.source_step.copy_(torch.zeros(()) if grid is None else grid.step)
+        self.skip_step.copy_(torch.zeros(()) if skip is None else skip.step)
+
+    def gives(self) -> Grid | None:
+        return None if self.steps is None else Grid(self.steps.step, TOP)
+
+    def freeze(self) -> None:
+        if self.steps is not None:
+            self.steps.freeze()
+
+    @property
+    def _on_grid(self) -> bool:
+        """Whether sums lie on a grid, so that biases can."""
+        return self.q is not None and self._tops[0] > 0 and (not self.skip or self._tops[1] > 0)
+
+    def units(self) -> tuple[Tensor, Tensor | None]:
+        """The power-of-two values of one unit of each row of C and of S.  # (n_h, 1) each"""
+        assert self.q is not None
+        units = [self.q.unit(W) for W in self._matrices()]
+        if not self._on_grid:
+            return units[0], units[1] if self.skip else None
+        assert self.steps is not None
+        steps = [self.source_step, self.skip_step][: len(units)]
+        least = self.steps.step * 2.0**-BELOW if self.steps.started else torch.zeros_like(self.source_step)
+        sums = torch.stack([unit * step for unit, step in zip(units, steps, strict=True)])
+        least = torch.maximum(least, sums.amax(0) * 2.0**-self._apart)  # (n_h, 1)
+        least = torch.where(least > 0, least, self.source_step)  # rows of zeros, and nothing to compare with
+        found = [torch.maximum(unit, least / step) for unit, step in zip(units, steps, strict=True)]
+        return found[0], found[1] if self.skip else None
+
+    @property
+    def _apart(self) -> int:
+        """Bits that the grids of C and S may lie apart, so that float32 holds their sums."""
+        largest = self._largest_sum
+        return max(0, min(APART, (EXACT // max(largest, 1)).bit_length() - 1))
+
+    @property
+    def _largest_sum(self) -> int:
+        assert self.q is not None
+        return 2 ** (self.q.bits - 1) * (self.n_i * self._tops[0] + self.skip * self._tops[1])
+
+    @property
+    def _exact(self) -> torch.dtype | None:
+        """float64 where float32 does not hold every sum."""
+        return torch.float64 if self._on_grid and self._largest_sum >= EXACT else None
+
+    def weights(self) -> tuple[Tensor, Tensor | None, Tensor]:
+        """C, S and c as the network uses them: the bias lies on the grid of the sums."""
+        if self.q is None:
+            return self.C_raw, self.S_raw, self.c
+        unit_C, unit_S = self.units()
+        C = self.q.at(self.C_raw, unit_C)
+        S = None if self.S_raw is None or unit_S is None else self.q.at(self.S_raw, unit_S)
+        if not self._on_grid:
+            return C, S, self.c
+        grid = self._grid(unit_C, unit_S)
+        return C, S, straight_through(self.c, self._bias(grid) * grid)
+
+    def _grid(self, unit_C: Tensor, unit_S: Tensor | None) -> Tensor:
+        """2^u: the finer of the two grids that are added.  # (n_h,)"""
+        grid = unit_C[:, 0] * self.source_step
+        return grid if unit_S is None else torch.minimum(grid, unit_S[:, 0] * self.skip_step)
+
+    def _bias(self, grid: Tensor) -> Tensor:
+        return round_half_away(self.c.detach() / grid).clamp(-LARGEST_BIAS, LARGEST_BIAS)
+
+    def _matrices(self) -> list[Tensor]:
+        return [self.C_raw] if self.S_raw is None else [self.C_raw, self.S_raw]
+
+    def forward(
+        self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None, skip: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Outputs (B, T, n_h), zero past a sequence's end, and a state of no numbers (B, 0)."""
+        lengths = checked_lengths(x, lengths)
+        x = checked_input(x, lengths, self.n_i, self.C_raw.dtype)
+        if (self.skip and skip is None) or (skip is not None and (not self.skip or skip.shape[-1] != self.skip)):
+            got = "none" if skip is None else f"{skip.shape[-1]} numbers"
+            raise SettingsError(f"this Mix reads a skip of {self.skip} numbers, got {got}")
+        with torch.autocast(x.device.type, enabled=False):
+            y = self._run(x, skip)
+        if lengths is not None:
+            y = y * (torch.arange(y.shape[1], device=y.device) < lengths[:, None])[..., None]
+        return self._dropped(y), y.new_zeros(len(y), 0)
+
+    def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
+        C, S, c = (None if w is None else w.to(self._exact or w.dtype) for w in self.weights())
+        assert C is not None
+        assert c is not None
+        if x.ndim == 2:
+            check_codes(x, self.n_i)
+            sums = F.embedding(x, C.T) + c
+        else:
+            sums = F.linear(x.to(C.dtype), C, c)
+        if S is not None and skip is not None:
+            sums = sums + F.linear(skip.to(C.dtype), S)
+        rounded = self.steps is not None and self.steps.started
+        y, peak = rounded_relu(sums, self.steps.step if rounded else 0.0, TOP)  # type: ignore[union-attr]
+        if self.steps is not None and self.training:
+            self.steps.see(peak)  # the first batch, which is not rounded, sets the step
+        return y.to(self.C_raw.dtype)
+
+    def _dropped(self, y: Tensor) -> Tensor:
+        if not (self.training and self.dropout):
+            return y
+        kept = torch.empty_like(y).bernoulli_(1 - self.dropout, generator=draws.generator(y.device))
+        return y * kept / (1 - self.dropout)
+
+    def made_of(self) -> tuple[str, dict[str, Any]]:
+        if self.q is None or self.steps is None:
+            raise SettingsError("Mix at full precision has no integer form; train it with bits=2..8")
+        self.steps.demand()
+        with torch.no_grad():
+            unit_C, unit_S = self.units()
+            bias = self._bias(self._grid(unit_C, unit_S))
+            C = self.q.integers(self.C_raw, unit_C)
+            S = None if self.S_raw is None or unit_S is None else self.q.integers(self.S_raw, unit_S)
+        return "mix", {
+            "C": whole(C),
+            "bits": self.q.bits,
+            "unit": exactly(unit_C[:, 0]),
+            "source_step": float(self.source_step),
+            "S": None if S is None else whole(S),
+            "unit_S": None if unit_S is None else exactly(unit_S[:, 0]),
+            "skip_step": float(self.skip_step),
+            "bias": whole(bias),
+            "step": float(self.steps.step),
+        }
+
+    def extra_repr(self) -> str:
+        return f"n_i={self.n_i}, n_h={self.n_h}, skip={self.skip}, bits={self.bits}"

@@ -1,0 +1,234 @@
+"""z_t = λ ⊙ z_{t−1} + U_q x_t: plane rotations with decay, on states that are rounded while training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from qornn.bits import parse_bits
+from qornn.errors import SettingsError
+from qornn.maps import rotation
+from qornn.model.inputs import checked_input, checked_lengths, checked_state
+from qornn.model.keywords import check_state_bits, check_widths
+from qornn.model.layer import Grid, SequenceLayer
+from qornn.model.steps import Steps, exactly, whole
+from qornn.quant import PowerOfTwo, Quantizer, on_disc, round_half_away, straight_through
+from qornn.recurrence import check_codes, scan
+
+LAMBDA_BITS = range(8, 13)
+EXACT = 23  # bits of a sum that float32 holds, sign aside
+NORMAL = 3  # normalised states are ẑ·2^(3 − k_a): in ±4
+
+
+class Rotations(SequenceLayer):
+    """p pairs of units, each turned and shrunk by its own λ = a + ib at every step (a diagonal linear recurrence).
+
+    >>> layer = Rotations(3, 16, bits=4, state_bits=8)
+    >>> states, last = layer(torch.rand(2, 100, 3))
+    >>> states.shape, last.shape  # p real parts, then p imaginary
+    (torch.Size([2, 100, 32]), torch.Size([2, 32]))
+
+    Alone it gives z in its own units. In a `Stack` it gives normalised states z·2^(3−k_a)/step, which a `Mix` reads
+    without a scale for each column.
+
+    - `n_i`: channels of the input, or number of codes.
+    - `pairs`: p. The layer has 2p units.
+    - `bits` (None): bits of U, 2 to 8, with one power-of-two scale per row. None is full precision.
+    - `state_bits` (None): bits of the states, 4 to 16, rounded at every step while training too. None is float.
+    - `lambda_bits` (None): bits of a and b, 8 to 12. None is 8; at full precision of U, float.
+    - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
+    - `integrators` (0): so many pairs start with λ = 1.
+    - `generator` (None): draws the weights. None is torch's global generator.
+    """
+
+    source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float
+
+    def __init__(
+        self,
+        n_i: int,
+        pairs: int,
+        *,
+        bits: int | None = None,
+        state_bits: int | None = None,
+        lambda_bits: int | None = None,
+        ring: tuple[float, float] = (0.6, 0.99),
+        integrators: int = 0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_widths(n_i=n_i, pairs=pairs)
+        bits, lambda_bits = parse_bits(bits), _checked_lambda(lambda_bits, parse_bits(bits))
+        check_state_bits(state_bits)
+        if not 0 <= ring[0] <= ring[1] <= 1:
+            raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+        if isinstance(integrators, bool) or not isinstance(integrators, int) or not 0 <= integrators <= pairs:
+            raise SettingsError(f"integrators must be a number of pairs in 0..{pairs}, got {integrators!r}")
+        self.n_i, self.n_h, self.pairs = n_i, 2 * pairs, pairs
+        self.state_bits, self.lambda_bits = state_bits, lambda_bits
+        self.q_U = None if bits is None else PowerOfTwo(bits)
+        nu, phi = rotation.initial(pairs, ring, integrators, generator)
+        self.nu, self.phi = nn.Parameter(nu), nn.Parameter(phi)
+        U = torch.randn(self.n_h, n_i, generator=generator) / n_i**0.5
+        shrink = (1 - torch.exp(-2 * torch.exp(nu))).sqrt()  # √(1 − r²): states of unit size, whatever r
+        self.U_raw = nn.Parameter(U * shrink.repeat(2)[:, None])
+        self.steps = None if state_bits is None else Steps(2 ** (state_bits - 1) - 1, pairs)
+        self.normalised = False
+        self.register_buffer("source_step", torch.zeros(()))
+        self._source_top = 0
+
+    @property
+    def bits(self) -> int | None:
+        return None if self.q_U is None else self.q_U.bits
+
+    @property
+    def quantizes_V(self) -> bool:
+        return self.q_U is not None
+
+    def quantizer_of_V(self, bits: int) -> Quantizer:
+        return PowerOfTwo(bits, scale="tensor")
+
+    def slow(self) -> list[nn.Parameter]:
+        return [self.nu, self.phi]
+
+    def eigenvalues(self) -> tuple[Tensor, Tensor]:
+        """a and b of every λ as the network uses them.  # two (p,)"""
+        a, b = rotation.eigenvalues(self.nu, self.phi)
+        if self.lambda_bits is None:
+            return a, b
+        top = 2 ** (self.lambda_bits - 1)
+        rounded = on_disc(a, b, self.lambda_bits)
+        return straight_through(a, rounded[0] / top), straight_through(b, rounded[1] / top)
+
+    def unit_U(self) -> Tensor:
+        """The power-of-two value of one unit of each row of U.  # (2p, 1)"""
+        assert self.q_U is not None
+        unit = self.q_U.unit(self.U_raw)
+        return torch.where(unit > 0, unit, 1.0).maximum(self._least_unit()[:, None])
+
+    def U_q(self) -> Tensor:
+        """The input matrix the network uses."""
+        return self.U_raw if self.q_U is None else self.q_U.at(self.U_raw, self.unit_U())
+
+    def _least_unit(self) -> Tensor:
+        """No finer than so many bits below the product with λ, or its sums would pass float32.  # (2p,)"""
+        if self.steps is None or not self.steps.started or not self._source_top:
+            return torch.zeros_like(self.U_raw[:, 0])
+        assert self.state_bits is not None
+        assert self.lambda_bits is not None
+        below = max(0, min(16, EXACT + 1 - self.lambda_bits) - self.state_bits)
+        return (self.steps.step / (self.source_step * 2 ** (self.lambda_bits - 1 + below))).repeat(2)
+
+    @property
+    def _exact(self) -> torch.dtype | None:
+        """float64 where float32 does not hold every sum."""
+        if self.state_bits is None or self.q_U is None or self.lambda_bits is None:
+            return None
+        sums = self.n_i * 2 ** (self.q_U.bits - 1) * self._source_top
+        return torch.float64 if sums >= 2**EXACT or self.lambda_bits + self.state_bits > EXACT + 1 else None
+
+    # What a Stack asks.
+
+    @property
+    def rounds(self) -> bool:
+        return self.steps is not None
+
+    def enter_stack(self) -> None:
+        self.normalised = True
+
+    def settle(self) -> Tensor | None:
+        factors = self.steps.move() if self.steps is not None and self.training else None
+        return None if factors is None else factors.repeat(2)
+
+    def absorb(self, factors: Tensor) -> None:
+        with torch.no_grad():
+            self.U_raw.div_(factors)
+
+    def reads(self, grid: Grid | None, skip: Grid | None) -> None:
+        self.source_step.copy_(torch.zeros(()) if grid is None else grid.step)
+        self._source_top = 0 if grid is None else grid.top
+
+    def gives(self) -> Grid | None:
+        if self.steps is None or not self.normalised:
+            return None
+        return Grid(self.source_step.new_tensor(2.0 ** (NORMAL - self.state_bits)), self.steps.top)  # type: ignore[operator]
+
+    def freeze(self) -> None:
+        if self.steps is not None:
+            self.steps.freeze()
+
+    def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """All states (B, T, 2p), zero past a sequence's end, and the state (B, 2p) at each true end."""
+        if not isinstance(x, Tensor):
+            raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
+        lengths = checked_lengths(x, lengths)
+        x = checked_input(x, lengths, self.n_i, self.U_raw.dtype)
+        h0 = checked_state(x, h0, self.n_h, self.U_raw)
+        if not self.normalised:
+            self.settle()  # in a stack, that does
+        with torch.autocast(x.device.type, enabled=False):
+            return self._run(x, h0, lengths)
+
+    def _run(self, x: Tensor, h0: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        rounded = self.steps is not None and self.steps.started
+        top, step = (self.steps.top, self.steps.step.repeat(2)) if rounded else (0, torch.ones_like(self.U_raw[:, 0]))  # type: ignore[union-attr]
+        z0 = h0 / (step * self._gain())  # in units of a step, as the scan's states are
+        if rounded:
+            z0 = straight_through(z0, round_half_away(z0.detach()).clamp(-top, top))
+        dtype = self._exact or x.dtype
+        drive = _driven(x, (self.U_q() / step[:, None]).to(dtype))
+        a, b = (v.to(dtype) for v in self.eigenvalues())
+        states, last, peak = scan(drive, a, b, z0.to(dtype), lengths, top)
+        if self.steps is not None and self.training:
+            self.steps.see(peak * step[: self.pairs])  # the first batch, which is not rounded, sets the steps
+        unit = step * self._gain()
+        return states.to(x.dtype) * unit, last.to(x.dtype) * unit
+
+    def _gain(self) -> Tensor:
+        """Outputs per unit of z: 1, or what normalises states.  # (2p,)"""
+        if self.steps is None or not self.normalised:
+            return torch.ones_like(self.U_raw[:, 0])
+        assert self.state_bits is not None
+        return 2.0 ** (NORMAL - self.state_bits) / self.steps.step.repeat(2)
+
+    def made_of(self) -> tuple[str, dict[str, Any]]:
+        if self.q_U is None or self.steps is None or self.lambda_bits is None:
+            raise SettingsError(
+                "Rotations at full precision have no integer form; train them with bits=2..8 and state_bits=4..16"
+            )
+        self.steps.demand()
+        with torch.no_grad():
+            turns = torch.stack(on_disc(*rotation.eigenvalues(self.nu, self.phi), self.lambda_bits))
+            unit = self.unit_U()
+            U = self.q_U.integers(self.U_raw, unit)
+        return "rotations", {
+            "turns": whole(turns),
+            "U": whole(U),
+            "bits": self.q_U.bits,
+            "unit": exactly(unit[:, 0]),
+            "step": exactly(self.steps.step),
+            "source_step": float(self.source_step),
+            "state_bits": self.state_bits,
+            "lambda_bits": self.lambda_bits,
+        }
+
+    def extra_repr(self) -> str:
+        return f"n_i={self.n_i}, pairs={self.pairs}, bits={self.bits}, state_bits={self.state_bits}"
+
+
+def _driven(x: Tensor, U: Tensor) -> Tensor:
+    """U x of numbers (B, T, n_i); codes (B, T) read a column.  # (B, T, 2p)"""
+    if x.ndim == 2:
+        check_codes(x, U.shape[1])
+        return F.embedding(x, U.T)
+    return F.linear(x.to(U.dtype), U)
+
+
+def _checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:
+    if lambda_bits is None:
+        return None if bits is None else LAMBDA_BITS[0]
+    if isinstance(lambda_bits, bool) or lambda_bits not in LAMBDA_BITS:
+        raise SettingsError(f"lambda_bits must be in {LAMBDA_BITS[0]}..{LAMBDA_BITS[-1]}, got {lambda_bits!r}")
+    return lambda_bits

@@ -16,14 +16,15 @@ from pathlib import Path
 KINDS = {
     *("Codes", "Samples", "ReLU", "ModReLU", "Identity", "FloatReadout", "IntReadout"),
     *("Paper", "Multiplier", "Thresholds", "Table", "PerRow", "Dense", "Structured", "Hadamard", "Cycle", "Delay"),
-    *("Quaternion", "Recurrent"),
+    *("Quaternion", "Recurrent", "Rotations", "Mix"),
 }
 NAMES = {
     *("dense", "hadamard", "cycle", "delay", "quaternion", "codes", "samples", "relu", "modrelu", "identity"),
     *("multiplier", "thresholds", "table", "per-row", "paper", "float", "integer", "last", "all", "recurrent"),
+    *("mean", "rotations", "mix"),
 }
 PROPERTIES = {"kind", "scheme", "steps"}
-OWN = {"activations.py", "requant.py", "readout.py"}  # of integer/, with the rooms of one file per kind
+OWN = {"activations.py", "requant.py", "readout.py", "readout_base.py"}  # of integer/, beside ROOMS
 ROOMS = {"inputs", "layers", "matrices"}
 
 

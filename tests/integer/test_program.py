@@ -55,7 +55,7 @@ SHIFTS = {"shift_W": 0, "shift_U": 0}
         ({"activation": "relu"}, "activation cannot be a str"),
         ({"readout": None}, "readout cannot be a NoneType"),
         ({"provenance": "recipe"}, "provenance cannot be a str"),
-        ({"steps": "first"}, "steps read out are 'last' or 'all', got 'first'"),
+        ({"steps": "first"}, "steps read out are 'last', 'all' or 'mean', got 'first'"),
         ({"U": Matrix(integers=[[1, 0]], bits=2, alpha=1.0)}, r"U must be \(n_h, n_i\) = \(2, 2\), got \(1, 2\)"),
         ({"input": Codes(size=3)}, r"U must be \(n_h, n_i\) = \(2, 3\), got \(2, 2\)"),
         ({"readout": FloatReadout(V=[[1.0]], b_o=[0.0], scale=1.0)}, r"a column for each of the 2 units, got \(1, 1\)"),

@@ -2,7 +2,7 @@
 
     input     raw samples or codes -> integers x_i                                     (inputs/)
     layers    each turns a state and what it reads into the next state and an output   (layers/)
-    readout   y = V h_i + b_o of the last layer, in float32 or in integers             (readout.py)
+    readout   y = V h_i + b_o of the last layer's output h_i, in float32 or in integers   (readout.py)
 
 `simulate` is the law; the native engine, exported C and ONNX (but for its float readout) equal it bit for bit.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from qornn.integer.check import Checked, of_layer
 from qornn.integer.inputs import Input
 from qornn.integer.layers import Layer, Recurrent, sources
 from qornn.integer.matrices import Matrix, RecurrentMatrix
-from qornn.integer.readout import Readout
+from qornn.integer.readout import Readout, Steps
 from qornn.integer.requant import LIMIT, Requant
 from qornn.integer.state import Source, State
 
@@ -62,7 +62,7 @@ class IntegerProgram(Checked):
         if largest >= LIMIT:
             raise ProgramError(
                 f"a sum of the readout can reach {largest}, past the 32-bit accumulator's {LIMIT - 1} "
-                f"({self.readout.n_h} units, states {last.state_bits} bits); use fewer activation bits or bits of V"
+                f"({self.readout.n_h} units, states {last.output.bits} bits); {self.readout.way_out(last.output.top)}"
             )
 
     def walk(self) -> zip[tuple[Layer, Source]]:
@@ -88,12 +88,22 @@ class IntegerProgram(Checked):
         return sum(layer.n_state for layer in self.layers)
 
     @property
-    def steps(self) -> Literal["last", "all"]:
+    def shown(self) -> int:
+        """The layer whose states `simulate` gives: the last that has any."""
+        return max((i for i, layer in enumerate(self.layers) if layer.n_state), default=len(self.layers) - 1)
+
+    @property
+    def n_shown(self) -> int:
+        """Width of those states."""
+        return self.layers[self.shown].n_state
+
+    @property
+    def steps(self) -> Steps:
         return self.readout.steps
 
     @property
     def bits(self) -> int:
-        """Bits of the widest stored matrix: of W and U, or where W is not stored of U and V."""
+        """Bits of the widest stored matrix: of W and U, or where no W is stored of all others and V."""
         bits = [layer.weight_bits for layer in self.layers]
         return max([*bits, 0 if self.W_stored else self.readout.bits_V or 0])
 
@@ -115,7 +125,7 @@ class IntegerProgram(Checked):
     @property
     def native(self) -> bool:
         """Whether the host's engine in C has every part of it; numpy runs the others."""
-        return not self.numpy_only and all(layer.native for layer in self.layers)
+        return not self.numpy_only and self.readout.native and all(layer.native for layer in self.layers)
 
     @property
     def accumulator_bound(self) -> int:

@@ -1,123 +1,31 @@
-"""What is read out of the states: y = V h + b_o, in float32 or in integers, of the last step or of every one."""
+"""What is read out of the last layer: y = V h + b_o, in float32 or in integers.
+
+Of the last step, of every one, or of the mean of all: then y = V Σh + T·bias, and whoever wants values divides by T.
+"""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
 from qornn.bits import BITS
-from qornn.integer import check
+from qornn.errors import SettingsError
+from qornn.integer import check, mean
 from qornn.integer.check import INT32
 from qornn.integer.layout import Fields, Layout, pack_stream
 from qornn.integer.matrices.base import as_program_error, exact_product, packed_bytes
 from qornn.integer.packing import Packed
-from qornn.structure import check_power, transform
+from qornn.integer.readout_base import WHEN, Held, Readout, Steps
+from qornn.structure import check_power
 
-STEPS: Final = ("last", "all")
+__all__ = ["FLOAT32", "READOUTS", "FloatReadout", "Held", "IntReadout", "Readout", "Steps"]
+
 WHOLE: Final = 8  # V of so many bits lies as it is
 FLOAT32: Final = float(np.finfo(np.float32).max)
-
-
-class Readout(check.Checked, ABC):
-    """y of the states. With `mix`, of S h_i in place of h_i, S Sylvester's matrix."""
-
-    __slots__ = ()
-    kind: ClassVar[str]
-    dtype: ClassVar[Any]  # of y
-    exact: ClassVar[bool]  # whether every runtime gives the same y: sums of floats depend on their order
-
-    if TYPE_CHECKING:
-
-        @property
-        def V(self) -> np.ndarray: ...
-
-        @property
-        def b_o(self) -> np.ndarray: ...
-
-        @property
-        def relu(self) -> bool: ...
-
-        @property
-        def mix(self) -> bool: ...
-
-        @property
-        def scale(self) -> float: ...
-
-        @property
-        def steps(self) -> Literal["last", "all"]: ...
-
-    @property
-    def n_o(self) -> int:
-        return len(self.V)
-
-    @property
-    def n_h(self) -> int:
-        return self.V.shape[1]
-
-    @property
-    def every(self) -> bool:
-        """Whether every state is read out, not the last alone."""
-        return self.steps == "all"
-
-    @property
-    @abstractmethod
-    def bits_V(self) -> int | None:
-        """Bits of V, or None for floats."""
-
-    @property
-    @abstractmethod
-    def stored_bytes(self) -> int:
-        """Bytes it takes on a device."""
-
-    @abstractmethod
-    def outputs(self, h: np.ndarray) -> np.ndarray:
-        """y of integer states.  # (..., n_h) -> (..., n_o)"""
-
-    @abstractmethod
-    def values(self, y: np.ndarray) -> np.ndarray:
-        """Outputs in the network's own units, as float32."""
-
-    @abstractmethod
-    def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
-        """Bounds of its 32-bit sums of states up to `top`."""
-
-    @abstractmethod
-    def largest(self, top: int) -> float:
-        """The largest float that states up to `top` can lead to."""
-
-    @abstractmethod
-    def fields(self, layout: Layout, *, wide: bool) -> Fields:
-        """Its fields of qornn_readout; `wide` where states have 32 bits."""
-
-    def bounds(self, top: int) -> tuple[np.ndarray, ...]:
-        """Bounds of the 32-bit sums. |(S h)_j| ≤ n·top."""
-        mixed = (np.array([self.n_h * top], object),) if self.mix else ()
-        return (*mixed, *self.sums_bounds(top))
-
-    def seen(self, h: np.ndarray) -> np.ndarray:
-        """What V multiplies."""
-        if self.mix:
-            h = transform(h.astype(np.int64))  # int64: states come in 16 bits
-        return np.maximum(h, 0) if self.relu else h
-
-    def common_fields(self) -> Fields:
-        """The fields that every kind fills."""
-        return {
-            "n_o": self.n_o,
-            "n_h": self.n_h,
-            "relu": int(self.relu),
-            "mix": int(self.mix),
-            "steps": "QORNN_ALL" if self.every else "QORNN_LAST",
-        }
-
-    def laid_out_V(self) -> np.ndarray:
-        """V as it is read: with `mix` column by column."""
-        return np.ascontiguousarray(self.V.T) if self.mix else self.V
 
 
 @final
@@ -138,9 +46,14 @@ class FloatReadout(Readout):
     scale: float  # a float32
     relu: bool = False  # of the state, for linear recurrences
     mix: bool = False
-    steps: Literal["last", "all"] = "last"
+    steps: Steps = "last"
 
     def __post_init__(self) -> None:
+        if self.steps == "mean":
+            raise check.ProgramError(
+                "a mean is read out in integers, on which every runtime agrees; make an IntReadout, or lower with "
+                "readout='int8'"
+            )
         _check(self, check.floats("V", self.V, np.float32, np.shape(self.V)))
         object.__setattr__(self, "b_o", check.floats("b_o", self.b_o, np.float32, (len(self.V),)))
         with np.errstate(over="ignore"):  # past float32 becomes infinity, refused below
@@ -152,17 +65,21 @@ class FloatReadout(Readout):
         return None
 
     @property
+    def steps_max(self) -> None:
+        return None
+
+    @property
     def stored_bytes(self) -> int:
         return self.V.nbytes + self.b_o.nbytes + 4
 
-    def outputs(self, h: np.ndarray) -> np.ndarray:
+    def outputs(self, h: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
         h = self.seen(h).astype(np.float32)
         total = np.zeros((*h.shape[:-1], len(self.V)), np.float32)
         for j in range(h.shape[-1]):
             total += h[..., j, None] * self.V[:, j]
         return total * np.float32(self.scale) + self.b_o
 
-    def values(self, y: np.ndarray) -> np.ndarray:
+    def values(self, y: np.ndarray, counts: Any = None) -> np.ndarray:
         return y
 
     def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
@@ -187,7 +104,10 @@ class FloatReadout(Readout):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntReadout(Readout):
-    """y_i = V_i h_i + bias, all integers: argmax needs no float; y = scale·y_i."""
+    """y_i = V_i h_i + bias, all integers: argmax needs no float; y = scale·y_i.
+
+    Of a mean y_i = V_i Σh_i + T·bias, whose argmax needs no division; y = scale·y_i/T.
+    """
 
     kind = "integer"
     dtype = np.int32
@@ -201,7 +121,8 @@ class IntReadout(Readout):
     relu: bool = False
     bits: int = 8  # of V
     mix: bool = False  # the bias is in units of V_i S h_i
-    steps: Literal["last", "all"] = "last"
+    steps: Steps = "last"
+    steps_max: int | None = None  # of a mean: where T is so large, Σh and T are halved
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check.number("bits of V", self.bits, BITS[0], BITS[-1]))
@@ -209,6 +130,7 @@ class IntReadout(Readout):
         _check(self, check.integers("V", self.V, np.int8, (None, None), -top, top - 1))
         object.__setattr__(self, "bias", check.integers("b_o", self.bias, np.int32, (len(self.V),), *INT32))
         object.__setattr__(self, "scale", check.positive("readout scale", self.scale))
+        object.__setattr__(self, "steps_max", mean.check_steps_max(self.steps_max, pooled=self.pooled))
 
     @classmethod
     def packed_at(cls, bits: object) -> Mapping[str, Packed]:
@@ -222,25 +144,43 @@ class IntReadout(Readout):
     def stored_bytes(self) -> int:
         return packed_bytes(self.V.size, self.bits) + self.bias.nbytes
 
-    def outputs(self, h: np.ndarray) -> np.ndarray:
+    def outputs(self, h: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+        if self.pooled:
+            assert counts is not None  # of what is held
+            return (exact_product(self.V, h) + counts[:, None] * self.bias.astype(np.int64)).astype(np.int32)
         flat = self.seen(h).reshape(-1, h.shape[-1])
         return (exact_product(self.V, flat) + self.bias).astype(np.int32).reshape(*h.shape[:-1], len(self.V))
 
-    def values(self, y: np.ndarray) -> np.ndarray:
-        return (y * self.scale).astype(np.float32)
+    def values(self, y: np.ndarray, counts: Any = None) -> np.ndarray:
+        if not self.pooled:
+            return (y * self.scale).astype(np.float32)
+        if counts is None:
+            raise SettingsError(
+                "outputs of a mean are sums over the steps: values(y, readout.counts(steps)), steps being the length "
+                "of each sequence"
+            )
+        counts = np.maximum(counts, 1)  # before the first step there is nothing to divide
+        return (y * self.scale / counts[..., None]).astype(np.float32)
 
     def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
-        """Σ|V_i| h_max + |bias|.
+        """Σ|V_i| h_max + |bias|; of a mean Σ|V_i| Σh_max + T·|bias| at its last step before it is halved.
 
         Of a mixed state by Cauchy-Schwarz: since ‖S h‖₂ = √n ‖h‖₂ ≤ n·top, |Σ V_j (S h)_j| ≤ ‖V‖₂ n·top, whichever j
         are summed and whichever of them relu leaves out; Σ|V_j| n·top is never less.
         """
         V, bias = self.V.astype(np.int64), np.abs(self.bias.astype(np.int64))
+        if self.steps_max is not None:
+            return mean.bounds(np.abs(V).sum(1), bias, top, self.steps_max)
         if not self.mix:
             return (np.abs(V).sum(1) * top + bias,)
         largest, squares = self.n_h * top, (V**2).sum(1).tolist()
         norms = [math.isqrt(max(square * largest**2 - 1, 0)) + (square > 0) for square in squares]  # rounded up
         return (np.array(norms, object) + bias,)
+
+    def way_out(self, top: int) -> str:
+        if not self.pooled or not (most := mean.most_steps(self.V, self.bias, top)):
+            return Readout.way_out(self, top)
+        return f"use a steps_max of at most {most}, not {self.steps_max}"
 
     def largest(self, top: int) -> float:
         return 0.0
@@ -262,11 +202,12 @@ def _check(readout: FloatReadout | IntReadout, V: np.ndarray) -> None:
     for name in ("relu", "mix"):
         if not isinstance(getattr(readout, name), bool):
             raise check.ProgramError(f"the readout's {name} is yes or no, got {getattr(readout, name)!r}")
-    if readout.steps not in STEPS:
-        raise check.ProgramError(f"steps read out are 'last' or 'all', got {readout.steps!r}")
+    if readout.steps not in WHEN:
+        raise check.ProgramError(f"steps read out are 'last', 'all' or 'mean', got {readout.steps!r}")
     if readout.mix:
-        if readout.every:
+        if readout.steps != "last":
+            which = "every step" if readout.every else "the mean of all"
             raise check.ProgramError(
-                "mix transforms the last state before it is read out; this program reads out every step"
+                f"mix transforms the last state before it is read out; this program reads out {which}"
             )
         as_program_error(check_power, V.shape[1], 2, "n_h of a readout with mix")

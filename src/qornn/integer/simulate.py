@@ -19,22 +19,25 @@ class SaturationWarning(UserWarning):
 def simulate(
     program: IntegerProgram, x: Any, lengths: Any = None, *, saturate: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All states of the last layer (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
+    """States (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
 
-    x are raw integers (B, T, n_i), or codes (B, T).
+    The states are those of the last layer that has any. x are raw integers (B, T, n_i), or codes (B, T).
     """
     raw, lengths, clipped = program.accept(x, lengths, saturate=saturate)
     warn_clipped(clipped, raw.size)
     B, T = raw.shape[:2]
-    states = start(program, B)
-    last = np.zeros((B, program.n_out), np.int64)
-    every = np.zeros((B, T, program.n_out), np.int16)
+    readout, states = program.readout, start(program, B)
+    (held, counts), read = readout.start(B), np.zeros((B, T if readout.every else 0, program.n_out), np.int16)
+    every = np.zeros((B, T, program.n_shown), np.int16)
     for t in range(T):
         states, h = step(program, states, raw[:, t])
-        running = (t < lengths)[:, None]
-        every[:, t] = np.where(running, h, 0)
-        last = np.where(running, h, last)
-    return every, program.readout.outputs(every if program.readout.every else last)
+        running = t < lengths
+        every[:, t] = np.where(running[:, None], states[program.shown], 0)
+        if readout.every:
+            read[:, t] = np.where(running[:, None], h, 0)
+        taken, counted = readout.take((held, counts), h)
+        held, counts = np.where(running[:, None], taken, held), np.where(running, counted, counts)
+    return every, readout.outputs(read) if readout.every else readout.outputs(held, counts)
 
 
 def start(program: IntegerProgram, B: int) -> States:

@@ -30,6 +30,10 @@ class Source(Protocol):
     def multiplied(self) -> bool:
         """Whether its numbers meet every weight of a row; a code only reads a column."""
 
+    @property
+    def skip(self) -> Source | None:
+        """What the layer that gives it was given; None of the program's input."""
+
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
         """max|Σ U_i x_i| of each row.  # (n_h,) int64"""
 
@@ -71,11 +75,17 @@ class Units:
     n_i: int
     bits: int
     alpha: float = 1.0  # needed to make a program, not to run it
+    skip: Source | None = None  # what the layer itself was given
     multiplied = True
 
     @property
     def top(self) -> int:
         return 2 ** (self.bits - 1) - 1
+
+    @property
+    def step(self) -> float:
+        """x of one unit of x_i."""
+        return self.alpha / 2 ** (self.bits - 1)
 
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
         """Σ|U_i|·top of each row.  # (n_h,)"""

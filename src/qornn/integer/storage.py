@@ -26,7 +26,8 @@ from qornn.integer.readout import READOUTS
 from qornn.integer.storage_old import as_one_layer, refuse_retired
 
 FORMAT: Final = "qornn-program"
-SCHEMA: Final = 3  # 1 and 2: of one recurrent layer (storage_old.py)
+SCHEMA: Final = 4  # 3: no rotations, mixes, means or windows; 1 and 2: of one recurrent layer (storage_old.py)
+LAYERED: Final = 3  # the first of a list of layers
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30
 Kinds = Mapping[str, type[Any]]
@@ -87,17 +88,17 @@ def from_bytes(data: bytes, path: Path) -> IntegerProgram:
 
 
 def _store_layer(name: str, layer: Layer, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The layer's kind, its own numbers, and what each of its parts is."""
-    _kind(name, layer, LAYERS)
-    found: dict[str, Any] = {"kind": layer.kind}
-    for part in _names(type(layer)):
-        value = getattr(layer, part)
-        found[part] = _store(f"{name}.{part}", value, layer.parts[part], tensors) if part in layer.parts else value
+    """The layer's kind, its own numbers, and what each of its parts is; its arrays go to the tensors."""
+    found = _store(name, layer, LAYERS, tensors)
+    for part, kinds in layer.parts.items():
+        if found[part] is not None:
+            found[part] = _store(f"{name}.{part}", found[part], kinds, tensors)
     return found
 
 
 def _names(layer: type[Any]) -> list[str]:
-    return [field.name for field in fields(layer)]
+    """What a file says of such a layer, beside its arrays."""
+    return [field.name for field in fields(layer) if field.name not in layer.arrays]
 
 
 def _store(name: str, part: Any, kinds: Kinds, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def _shape_key(field: str) -> str:
 
 
 def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> IntegerProgram:
-    if facts["schema"] < SCHEMA:
+    if facts["schema"] < LAYERED:
         tensors, facts = as_one_layer(tensors, facts)
     if facts.keys() != set(FACTS):
         raise ProgramError(f"it should say {', '.join(FACTS)}, not {brief(facts)}")
@@ -156,10 +157,19 @@ def _restore_layer(index: int, facts: Any, tensors: dict[str, np.ndarray], count
     own = f"layers.{index}."
     mine = {name.removeprefix(own): tensors.pop(name) for name in list(tensors) if name.startswith(own)}
     with of_layer(index, count):
-        parts = {part: _restore_part(part, given[part], kinds, mine) for part, kinds in cls.parts.items()}
-        made = cls(**(given | parts))
+        parts = {
+            part: _restore_part(part, given[part], kinds, mine)
+            for part, kinds in cls.parts.items()
+            if given[part] is not None or part not in _optional(cls)
+        }
+        made = cls(**(given | parts | _take_arrays("", cls, {}, mine)))
     tensors |= {f"{own}{name}": array for name, array in mine.items()}  # that no part has
     return made
+
+
+def _optional(layer: type[Any]) -> set[str]:
+    """The parts that a layer may lack."""
+    return {field.name for field in fields(layer) if field.default is None}
 
 
 def _class(name: str, facts: Any, kinds: Kinds) -> Any:
@@ -175,7 +185,7 @@ def _restore_part(name: str, facts: Any, kinds: Kinds, tensors: dict[str, np.nda
     """The part of that kind, from its numbers and its arrays, which are taken from the tensors."""
     cls = _class(name, facts, kinds)
     given = {key: value for key, value in facts.items() if key != "kind"}
-    arrays = _take_arrays(name, cls, given, tensors)
+    arrays = _take_arrays(f"{name}.", cls, given, tensors)
     wanted = {field.name: field.default for field in fields(cls) if field.name not in cls.arrays}
     needed = {key for key, default in wanted.items() if default is MISSING}
     if not needed <= given.keys() <= wanted.keys():  # a file from before a number existed means its default
@@ -183,19 +193,20 @@ def _restore_part(name: str, facts: Any, kinds: Kinds, tensors: dict[str, np.nda
     return cls(**given, **arrays)
 
 
-def _take_arrays(name: str, cls: Any, numbers: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+def _take_arrays(prefix: str, cls: Any, numbers: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The arrays of a part, taken from the tensors, and the shapes of those that are packed from the numbers."""
     arrays: dict[str, Any] = {}
     defaults = {field.name: field.default for field in fields(cls)}
     packed = cls.packed_at(numbers.get("bits", defaults.get("bits")))
     for field, kind in cls.arrays.items():
-        key, dtype = f"{name}.{field}", np.dtype(np.uint8 if field in packed else kind)
+        key, dtype = f"{prefix}{field}", np.dtype(np.uint8 if field in packed else kind)
         if key in tensors:
             array = tensors.pop(key)
             if array.dtype != dtype:
                 raise ProgramError(f"{key} must be {dtype}, got {array.dtype}")
             if field in packed:
-                shape, whose = numbers.pop(_shape_key(field), None), name if field == "integers" else key
+                shape = numbers.pop(_shape_key(field), None)
+                whose = prefix.removesuffix(".") if field == "integers" else key
                 array = packed[field].restored(whose, array, shape, numbers)
             arrays[field] = array
         elif defaults[field] is MISSING:

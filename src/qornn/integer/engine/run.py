@@ -50,7 +50,7 @@ def states(
     layout: str = "bytes",
     kernel: str | None = None,
 ) -> np.ndarray:
-    """Every state of the last layer, zero past a sequence's end.  # (B, T, n_h) int16"""
+    """Every state of the last layer that has any, zero past a sequence's end.  # (B, T, n_h) int16"""
     raw, lengths, clipped = _accept(program, x, lengths, saturate, threads)
     law.warn_clipped(clipped, raw.size)
     return _run("states", program, raw, lengths, threads=threads, layout=layout, kernel=kernel)
@@ -81,7 +81,7 @@ def _run(wanted: str, program: IntegerProgram, raw: np.ndarray, lengths: np.ndar
     if not runs_native(program):
         return law.simulate(program, raw, lengths)[wanted == "y"]
     rows = raw.shape[:2] if wanted == "states" or program.readout.every else raw.shape[:1]
-    width, dtype = (program.n_o, program.readout.dtype) if wanted == "y" else (program.n_out, np.int16)
+    width, dtype = (program.n_o, program.readout.dtype) if wanted == "y" else (program.n_shown, np.int16)
     found = np.empty((*rows, width), dtype)
     _call(program, raw, lengths, wanted, found, **how)
     return found

@@ -13,6 +13,7 @@ from qornn.integer.engine.model import model_of
 from qornn.integer.engine.run import addresses, as_array, runs_native
 from qornn.integer.engine.structs import struct
 from qornn.integer.program import IntegerProgram
+from qornn.integer.readout import Held
 
 FEW: Final = 16  # numbers that Python compares faster than numpy does
 
@@ -23,6 +24,8 @@ class Session:
     def __init__(self, program: IntegerProgram) -> None:
         self.program = program
         self._h = np.zeros((1, program.n_state), np.int16)  # of all layers, one after another
+        self._held = program.readout.start(1)  # of a mean Σh and T; what the native engine holds is in _h alone
+        self._y = program.readout.outputs(*self._held)[0]
         self._shape, (self._low, self._high) = program.input.shape, program.input.limits
         self._native = runs_native(program)
         if self._native:
@@ -33,7 +36,6 @@ class Session:
         engine, model = library(), model_of(self.program, "bytes")
         assert engine is not None
         self._x = np.empty(self._shape, np.int16)
-        self._y = np.empty(self.program.n_o, self.program.readout.dtype)
         work, lengths = np.empty(engine.qornn_work_bytes(model.address), np.uint8), np.ones(1, np.int64)
         arrays: dict[str, np.ndarray] = {"x": self._x, "lengths": lengths, "h": self._h, "y": self._y, "work": work}
         batch = struct("qornn_batch")(B=1, T=1, **addresses(arrays))
@@ -41,22 +43,44 @@ class Session:
         self._arguments = model.address, ctypes.addressof(batch), -1
         self._run = engine.qornn_run
 
-    def __getstate__(self) -> tuple[IntegerProgram, np.ndarray]:
-        return self.program, self._h
+    def __getstate__(self) -> tuple[IntegerProgram, np.ndarray, Held, np.ndarray]:
+        return self.program, self._h, self._held, self._y
 
-    def __setstate__(self, state: tuple[IntegerProgram, np.ndarray]) -> None:
+    def __setstate__(self, state: tuple[IntegerProgram, np.ndarray, Held, np.ndarray]) -> None:
         """A copy has memory of its own: addresses cannot be copied."""
         self.__init__(state[0])  # type: ignore[misc]
-        self._h[:] = state[1]
+        self._h[:], self._held, self._y[:] = state[1:]
 
     @property
     def h(self) -> np.ndarray:
         """The current state, in integers, of all layers one after another.  # (n_state,) int16"""
         return self._h[0].copy()
 
+    @property
+    def sums(self) -> np.ndarray:
+        """Where a mean is read out, the sum of the last layer's outputs.  # (n_out,) int32"""
+        return self._held[0][0].astype(np.int32)
+
+    @property
+    def count(self) -> int:
+        """What the outputs are divided by: T of a mean, else 1."""
+        return int(self._held[1][0])
+
+    @property
+    def y(self) -> np.ndarray:
+        """The outputs after the last step; before the first, those of zeros.  # (n_o,)"""
+        return self._y.copy()
+
+    @property
+    def values(self) -> np.ndarray:
+        """The same in the network's own units.  # (n_o,) float32"""
+        return self.program.readout.values(self._y, self.count)
+
     def reset(self) -> None:
         """Back to the zero state, where a sequence starts."""
         self._h[:] = 0
+        self._held = self.program.readout.start(1)
+        self._y[:] = self.program.readout.outputs(*self._held)[0]
 
     def step(self, x_t: Any, *, saturate: bool = False) -> np.ndarray:
         """Take one sample (a code, or n_i raw integers) and give the outputs of the state after it.  # (n_o,)"""
@@ -74,7 +98,9 @@ class Session:
         edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
         states, h = law.step(program, np.split(self._h.astype(np.int64), edges, 1), x[None].astype(np.int16))
         self._h[:] = np.concatenate(states, 1)
-        return program.readout.outputs(h)[0]
+        self._held = program.readout.take(self._held, h)
+        self._y[:] = program.readout.outputs(*self._held)[0]
+        return self._y.copy()
 
     def _is_plain(self, x: np.ndarray) -> bool:
         """Whether a sample is what it should be, which `accept` takes long to find."""

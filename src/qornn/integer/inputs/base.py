@@ -17,6 +17,7 @@ class Input(check.Checked, ABC):
     kind: ClassVar[str]
     noun: ClassVar[str]  # of what there are n_i
     multiplied: ClassVar[bool]  # whether its numbers meet every weight of a row; a code only reads a column
+    skip: ClassVar[None] = None  # no layer gives it
 
     if TYPE_CHECKING:
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ class Layer(check.Checked, ABC):
     @property
     @abstractmethod
     def n_state(self) -> int:
-        """Numbers it keeps from step to step."""
+        """Numbers it keeps from step to step; none of a layer that only reads."""
 
     @property
     @abstractmethod
@@ -88,7 +89,7 @@ class Layer(check.Checked, ABC):
     @property
     @abstractmethod
     def state_bits(self) -> int:
-        """Bits of a state."""
+        """Bits of a state; 0 of a layer that keeps none."""
 
     @property
     @abstractmethod
@@ -123,8 +124,8 @@ class Layer(check.Checked, ABC):
 
 
 def sources(input: Source, layers: tuple[Layer, ...]) -> Iterator[Source]:
-    """What each layer reads."""
+    """What each layer reads, with what the layer before it was given: a skip reads that."""
     source = input
     for layer in layers:
         yield source
-        source = layer.output
+        source = replace(layer.output, skip=source)

@@ -106,11 +106,9 @@ def calibrate(
     with torch.no_grad():
         for number, part in enumerate(progress(parts, total=total, what="calibrating", quiet=quiet)):
             moved = part.to(device)
-            x, found = moved.x, []
-            for layer, states in zip(model.layers, seen.layers, strict=True):
-                x, _ = layer(x, lengths=moved.lengths)
-                found.append(states.with_batch(x, part.lengths))
-            seen = _with(seen, part, tuple(found), CHECKED // PARTS if total is None or number % every == 0 else 0)
+            given = zip(model.outputs(moved.x, moved.lengths), seen.layers, strict=True)
+            found = tuple(states.with_batch(outputs, part.lengths) for outputs, states in given)
+            seen = _with(seen, part, found, CHECKED // PARTS if total is None or number % every == 0 else 0)
     if not seen.sequences:
         raise SettingsError("there is no calibration data; give at least one sequence")
     if not all(states.max_h for states in seen.layers):

@@ -28,7 +28,7 @@ class Counts:
     wrong: int = 0  # not those of exact factors
 
     def report(self, exact: Factors | None) -> dict[str, Any]:
-        found = {"states": self.states, "saturation": self.saturated / self.states}
+        found = {"states": self.states, "saturation": self.saturated / max(self.states, 1)}
         return found if exact is None else found | {"differing": self.wrong}
 
 
@@ -39,16 +39,16 @@ def check_states(program: IntegerProgram, seen: Calibration, exact: list[Factors
         raw, lengths, _ = program.accept(raw_input(program, part), lengths_of(part), saturate=True)
         states = start(program, len(raw))
         for t in range(raw.shape[1]):
-            x, running = program.input.integers(raw[:, t]), t < lengths
+            x, skip, running = program.input.integers(raw[:, t]), None, t < lengths
             for i, layer in enumerate(program.layers):
                 before = states[i]
-                states[i], y = layer.step(before, x)
+                states[i], y = layer.step(before, x, skip)
                 counts[i].states += int(running.sum()) * layer.n_state
                 counts[i].saturated += int((np.abs(states[i][running]) == layer.top).sum())
                 if (factors := exact[i]) is not None:
                     want = _exact(layer, factors, before, x)  # type: ignore[arg-type]  # a layer with factors
                     counts[i].wrong += int((want[running] != states[i][running]).sum())
-                x = y
+                x, skip = y, x
     return counts
 
 

@@ -10,11 +10,12 @@ from qornn.tasks.base import check_count
 SCHEMES = ("paper", "per-row")
 REQUANTS = ("multiplier", "thresholds", "table")
 READOUTS = ("float", "int8")
+PAPER_BITS = 12  # of a state, where training has not decided
 NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturate: a finer grid is worth more
 
 
 def check_choices(
-    *, requant: str, activation_bits: int, clip: float, scheme: str | None, readout: str | None, refit: int
+    *, requant: str, activation_bits: int | None, clip: float, scheme: str | None, readout: str | None, refit: int
 ) -> None:
     """Refuse what can be told before anything is looked at."""
     for kind, name, choices in (
@@ -26,8 +27,19 @@ def check_choices(
             raise unknown(kind, name, choices)
     if isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip <= 1:
         raise SettingsError(f"clip is the part of alpha_h at which states saturate, in (0, 1], got {clip!r}")
-    check_activation_bits(activation_bits)
+    if activation_bits is not None:
+        check_activation_bits(activation_bits)
     check_count("refit", refit, least=0)
+
+
+def check_trained_bits(trained: list[int | None], asked: int | None) -> None:
+    """Refuse other bits than those that states were rounded to in training."""
+    for bits in trained:
+        if None not in (bits, asked) and bits != asked:
+            raise SettingsError(
+                f"the states were rounded to {bits} bits in training, and activation_bits={asked} was asked for; leave "
+                f"it out, or train with activation_bits={asked}"
+            )
 
 
 def state_limit(

@@ -9,7 +9,9 @@ from qornn.integer.inputs import Codes, Input, make_samples
 from qornn.integer.program import IntegerProgram
 from qornn.lowering.calibrate import Calibration
 from qornn.lowering.source import Network
+from qornn.model.entry import Entry
 from qornn.tasks import Batch, Task
+from qornn.tasks.base import RawInput
 
 
 def input_of(model: Network, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None) -> Input:
@@ -18,6 +20,8 @@ def input_of(model: Network, task: Task | None, seen: Calibration, bits: int | N
     if seen.batches[0].x.ndim == 2:
         return Codes(size=n_i)
     raw = None if task is None else task.raw_input
+    if model.entry is not None:
+        return _as_trained(model.entry, raw, n_i, bits, alpha)
     if raw is not None:
         if raw.bits is not None and (bits not in (None, raw.bits) or alpha is not None):
             raise SettingsError(
@@ -27,6 +31,32 @@ def input_of(model: Network, task: Task | None, seen: Calibration, bits: int | N
         return make_samples(*raw[:4], channels=n_i, bits=raw.bits if bits is None else bits, alpha=alpha)
     top = 2**15 - 1
     return make_samples(-top, top, max(seen.max_x, 1e-30) / top, channels=n_i, bits=bits, alpha=alpha)
+
+
+def _as_trained(entry: Entry, raw: RawInput | None, n_i: int, bits: int | None, alpha: float | None) -> Input:
+    """The integers that the network was trained on: the task's raw samples, or x_i themselves."""
+    entry.demand()
+    if bits not in (None, entry.bits) or alpha is not None:
+        raise SettingsError(
+            f"the network was trained on inputs of {entry.bits} bits; lower it without input_bits and input_alpha, or "
+            "train it on others"
+        )
+    top, scale = 2 ** (entry.bits - 1), 1 / float(entry.gain)
+    if raw is not None and raw.scale == scale:
+        return make_samples(raw.low, raw.high, scale, raw.offset, channels=n_i, bits=entry.bits)
+    return make_samples(-top, top - 1, scale, channels=n_i, bits=entry.bits)
+
+
+def check_trained(inputs: Input, entry: Entry | None) -> None:
+    """Refuse an input part of other integers than the network was trained on."""
+    if entry is None or not inputs.multiplied:
+        return
+    entry.demand()
+    if (inputs.bits, inputs.alpha * float(entry.gain)) != (entry.bits, 2 ** (entry.bits - 1)):
+        raise SettingsError(
+            f"the network was trained on inputs of {entry.bits} bits in steps of {1 / float(entry.gain):g}; the input "
+            f"part has {inputs.bits} bits in steps of {inputs.alpha / 2 ** (inputs.bits - 1):g}"
+        )
 
 
 def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:

@@ -9,8 +9,8 @@ from qornn.integer.inputs import Input, Samples
 from qornn.integer.program import IntegerProgram
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
-from qornn.lowering.choices import check_choices
-from qornn.lowering.inputs import input_of
+from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits
+from qornn.lowering.inputs import check_trained, input_of
 from qornn.lowering.layer import Choices, Lowered, lowering_of
 from qornn.lowering.refit import refit as train_readout
 from qornn.lowering.source import Network, open_source, provenance_of
@@ -24,7 +24,7 @@ def lower(
     source: Any,
     data: Any = None,
     *,
-    activation_bits: int = 12,
+    activation_bits: int | None = None,
     scheme: Literal["paper", "per-row"] | None = None,
     requant: Literal["multiplier", "thresholds", "table"] = "multiplier",
     readout: Literal["float", "int8"] | None = None,
@@ -43,7 +43,7 @@ def lower(
     `source` is a run, or an OrthogonalRNN or Stack with calibration `data`: an array (N, T, n_i), codes (N, T), or an
     iterable of such. The result's `provenance["lowering"]` is the report.
 
-    - `activation_bits` (12): bits of the state.
+    - `activation_bits` (None): bits of the state. None is 12, or what the states were rounded to in training.
     - `scheme` (None): "paper", one factor that is mostly a shift, or "per-row", two multipliers and a shift per row.
       None is per-row; where W is not stored, paper.
     - `requant` ("multiplier"): how sums become states: "multiplier", or in the paper's scheme "thresholds" or "table".
@@ -62,6 +62,7 @@ def lower(
         requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout, refit=refit
     )
     model, task = open_source(source)
+    check_trained_bits([layer.state_bits for layer in model.layers], activation_bits)
     _check_refit(refit, model, task, readout)
     refuse_non_finite(model)
     lowerings = [lowering_of(layer) for layer in model.layers]
@@ -69,14 +70,16 @@ def lower(
     _check_calibration(seen, model)
     inputs = input or input_of(model, task, seen, input_bits, input_alpha)
     _check_channels(inputs, model.layers[0].n_i)
-    chosen = Choices(bits=activation_bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
+    check_trained(inputs, model.entry)
+    bits = PAPER_BITS if activation_bits is None else activation_bits
+    chosen = Choices(bits=bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     lowered: list[Lowered] = []
     for lower_one, states in zip(lowerings, seen.layers, strict=True):
         lowered.append(lower_one(lowered[-1].output if lowered else inputs, states, chosen))
     program = IntegerProgram(
         input=inputs,
         layers=tuple(made.layer for made in lowered),
-        readout=readout_of(model, readout, lowered[-1].unit),
+        readout=readout_of(model, readout, lowered[-1].unit, lowered[-1].layer.output.top),
     )
     check_outputs(program)
     if refit:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from qornn.errors import SettingsError
 from qornn.integer.matrices import MATRICES, Dense, Matrix, RecurrentMatrix
+from qornn.integer.mean import most_steps
 from qornn.integer.readout import FloatReadout, IntReadout, Readout
 from qornn.integer.rounding import round_half_away
 from qornn.lowering.source import Network
@@ -71,8 +72,8 @@ def _integers(quantizer: Quantizer, weights: Tensor) -> tuple[np.ndarray, np.nda
     return integers.cpu().numpy().astype(np.int64), rows.cpu().numpy().astype(np.float64), identity
 
 
-def readout_of(model: Network, kind: str | None, unit: float) -> Readout:
-    """V and b_o, as floats, as the integers they were trained as, or on 8 bits; `unit` is the h of one unit of h_i."""
+def readout_of(model: Network, kind: str | None, unit: float, top: int) -> Readout:
+    """V and b_o, as floats, as the integers they were trained as, or on 8 bits; h = unit·h_i, |h_i| ≤ top."""
     if model.mix:
         unit /= math.sqrt(model.V.shape[1])  # S h_i in place of S h/√n
     V, b_o = (p.detach().cpu().double().numpy() for p in (model.V_q(), model.b_o))
@@ -97,4 +98,7 @@ def readout_of(model: Network, kind: str | None, unit: float) -> Readout:
         raise SettingsError(
             f"an output's bias reaches {np.abs(bias).max():.3g} units, past 32 bits; use readout='float'"
         )
-    return IntReadout(V=integers, bits=bits, bias=round_half_away(bias), scale=unit * step, **seen)
+    bias = round_half_away(bias)
+    if model.readout == "mean":
+        seen["steps_max"] = most_steps(integers, bias, top)
+    return IntReadout(V=integers, bits=bits, bias=bias, scale=unit * step, **seen)

@@ -9,15 +9,16 @@ from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
 from qornn.model.layer import Grid
 from qornn.model.steps import smallest_step
+from qornn.quant import round_half_away
 
 TRIED = 5  # powers of two below the step that clips nothing
 
 
 class Entry(nn.Module):
-    """x_i = clamp(⌊x·gain + ½⌋) and x = step·x_i, the step a power of two.
+    """x_i = clamp(round(x·gain)) and x = step·x_i, the step a power of two.
 
-    The first training batch sets both, unless `hold` did: the step with the smallest mean square error, which may clip
-    rare large samples. Ties go up, as they do where a device normalises its samples (integer/inputs/samples.py).
+    The first training batch sets both, unless `hold` did: the step with the smallest mean error, which may clip rare
+    large samples.
     """
 
     gain: Tensor  # () units per unit of x
@@ -44,6 +45,11 @@ class Entry(nn.Module):
         self.step.fill_(step)
         self.started = True
 
+    def demand(self) -> None:
+        """Refuse a step that nothing has set."""
+        if not self.started:
+            raise SettingsError("this network has seen no training batch, which sets the step of its inputs; train it")
+
     @property
     def grid(self) -> Grid:
         return Grid(self.step, 2 ** (self.bits - 1))
@@ -56,15 +62,15 @@ class Entry(nn.Module):
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
         top = 2 ** (self.bits - 1)
-        units = torch.floor(x.double() * self.gain + 0.5).clamp(-top, top - 1)
+        units = round_half_away(x.double() * self.gain).clamp(-top, top - 1)
         return (units * self.step).to(x.dtype)
 
 
 def best_step(x: Tensor, bits: int) -> float:
-    """The power of two whose grid of so many bits is nearest to x, in the mean square."""
+    """The power of two whose grid of so many bits is nearest to x in the mean: squares would heed outliers alone."""
     top = 2 ** (bits - 1) - 1
     x = x.double()
     whole = smallest_step(x.abs().max(), top)
     steps = [whole / 2**i for i in range(TRIED)]
-    errors = [float(((x / step + 0.5).floor().clamp(-top - 1, top) * step - x).square().mean()) for step in steps]
+    errors = [float((round_half_away(x / step).clamp(-top - 1, top) * step - x).abs().mean()) for step in steps]
     return float(steps[min(range(TRIED), key=errors.__getitem__)])

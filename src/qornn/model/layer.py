@@ -27,6 +27,7 @@ class SequenceLayer(nn.Module):
 
     n_i: int
     n_h: int
+    state_bits: int | None = None  # of states that are rounded while training; else lowering decides
     skip: int = 0  # numbers it reads of what the layer before was given; `forward` then takes skip=
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from qornn.errors import SettingsError
 from qornn.model.inputs import checked_input, checked_lengths
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, exactly, whole
+from qornn.model.steps import Steps, demand_grid, exactly, whole
 from qornn.quant import PowerOfTwo, Quantizer, round_half_away, straight_through
 from qornn.recurrence import check_codes, rounded_relu
 
@@ -71,6 +71,12 @@ class Mix(SequenceLayer):
         self.register_buffer("source_step", torch.zeros(()))
         self.register_buffer("skip_step", torch.zeros(()))
         self._tops = (0, 0)  # of what it reads, and of the skip
+
+    def get_extra_state(self) -> Tensor:
+        return torch.tensor(self._tops)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self._tops = int(state[0]), int(state[1])
 
     @property
     def n_state(self) -> int:
@@ -214,6 +220,7 @@ class Mix(SequenceLayer):
         if self.q is None or self.steps is None:
             raise SettingsError("Mix at full precision has no integer form; train it with bits=2..8")
         self.steps.demand()
+        demand_grid("a Mix", self._on_grid)
         with torch.no_grad():
             unit_C, unit_S = self.units()
             bias = self._bias(self._grid(unit_C, unit_S))

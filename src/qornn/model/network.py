@@ -40,6 +40,8 @@ class OrthogonalRNN(ReadsOut):
         - `init` ("haar"), `init_U` ("xavier-normal"): W and U before training.
     """
 
+    entry = None  # inputs are not rounded while training
+
     def __init__(
         self,
         n_i: int,

@@ -14,7 +14,7 @@ from qornn.maps import rotation
 from qornn.model.inputs import checked_input, checked_lengths, checked_state
 from qornn.model.keywords import check_state_bits, check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, exactly, whole
+from qornn.model.steps import Steps, demand_grid, exactly, whole
 from qornn.quant import PowerOfTwo, Quantizer, on_disc, round_half_away, straight_through
 from qornn.recurrence import check_codes, scan
 
@@ -78,6 +78,12 @@ class Rotations(SequenceLayer):
         self.normalised = False
         self.register_buffer("source_step", torch.zeros(()))
         self._source_top = 0
+
+    def get_extra_state(self) -> Tensor:
+        return torch.tensor([self._source_top])
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self._source_top = int(state[0])
 
     @property
     def bits(self) -> int | None:
@@ -199,6 +205,7 @@ class Rotations(SequenceLayer):
                 "Rotations at full precision have no integer form; train them with bits=2..8 and state_bits=4..16"
             )
         self.steps.demand()
+        demand_grid("a layer of Rotations", self._source_top > 0)
         with torch.no_grad():
             turns = torch.stack(on_disc(*rotation.eigenvalues(self.nu, self.phi), self.lambda_bits))
             unit = self.unit_U()

@@ -85,6 +85,15 @@ def smallest_step(peak: Tensor, top: int) -> Tensor:
     return torch.where(mantissa > 0.5, power, power / 2)
 
 
+def demand_grid(layer: str, read: bool) -> None:
+    """Refuse a layer that was trained on floats: its integers would be those of another network."""
+    if not read:
+        raise SettingsError(
+            f"{layer} reads numbers that were not rounded in training, so that it has no integer form; put it after "
+            "the input, Rotations or Mix"
+        )
+
+
 def whole(integers: Tensor) -> np.ndarray:
     """Whole numbers that torch holds as floats."""
     return integers.detach().cpu().double().numpy().astype(np.int64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from qornn.errors import SettingsError
 from qornn.integer.inputs import Input, Samples
 from qornn.integer.program import IntegerProgram
+from qornn.integer.state import Source
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
 from qornn.lowering.choices import check_choices
@@ -71,8 +73,10 @@ def lower(
     _check_channels(inputs, model.layers[0].n_i)
     chosen = Choices(bits=activation_bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     lowered: list[Lowered] = []
+    given: Source = inputs
     for lower_one, states in zip(lowerings, seen.layers, strict=True):
-        lowered.append(lower_one(lowered[-1].output if lowered else inputs, states, chosen))
+        lowered.append(lower_one(given, states, chosen))
+        given = replace(lowered[-1].output, skip=given)
     program = IntegerProgram(
         input=inputs,
         layers=tuple(made.layer for made in lowered),

@@ -131,7 +131,7 @@ def by_session(program: IntegerProgram, x: np.ndarray, reset: int) -> np.ndarray
     session, window, found = program.session(), program.n_i // CHANNELS, []
     for start, stop in _sequences(len(x), reset):
         session.reset()
-        answer = int(program.readout.outputs(session.h[None])[0].argmax())
+        answer = int(session.y.argmax())
         for t in range(start, stop):
             if (t - start + 1) % window == 0:
                 answer = int(session.step(x[t - window + 1 : t + 1].reshape(-1)).argmax())

@@ -106,7 +106,7 @@ def test_raw_units_of_schema_1_are_those_its_provenance_says(tmp_path):
         (put("parts", value=[]), "its parts should be W, U, state"),
         (put("parts", "W", value=None), "W is of no kind known here: None"),
         (put("parts", "readout", "steps", value="all"), "the readout should not say steps in schema 1"),
-        (put("steps", value="first"), "steps read out are 'last' or 'all'"),
+        (put("steps", value="first"), "steps read out are 'last', 'all' or 'mean'"),
     ],
 )
 def test_what_is_wrong_with_an_old_file_is_said(change, message, tmp_path):
@@ -171,16 +171,16 @@ def filled(packed):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("schema", value=4), "was made by a newer qornn, schema 4; this one reads up to 3: upgrade"),
-        (put("schema", value=0), "schema 0, where a number up to 3 should be"),
+        (put("schema", value=5), "was made by a newer qornn, schema 5; this one reads up to 4: upgrade"),
+        (put("schema", value=0), "schema 0, where a number up to 4 should be"),
         (put("schema", value="1"), "schema '1', where a number"),
         (put("schema", value=True), "schema True, where a number"),
         (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),
         (put("more", value=1), "should say format, schema, input, layers, readout, provenance"),
-        (put("readout", "steps", value="first"), "steps read out are 'last' or 'all'"),
+        (put("readout", "steps", value="first"), "steps read out are 'last', 'all' or 'mean'"),
         (put("provenance", value=[]), "provenance cannot be a list"),
         (put("layers", value=[]), r"its layers should be a list of 1 to 64, not \[\]"),
-        (put("layers", 0, value=3), r"layer 0 is of no kind known here \(recurrent\): None"),
+        (put("layers", 0, value=3), r"layer 0 is of no kind known here \(recurrent, rotations, mix\): None"),
         (put("layers", 0, "more", value={}), "layer 0 should have W, U, state, activation, requant, not U, W"),
         (
             put(*at("W"), value=None),
@@ -332,7 +332,7 @@ def test_saving_and_loading_need_no_torch(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("layers", 1, "kind", value="lstm"), r"program: layer 1 is of no kind known here \(recurrent\): 'lstm'"),
+        (put("layers", 1, "kind", value="lstm"), r"program: layer 1 is of no kind known here \(recurrent, rotations, mix\): 'lstm'"),
         (put("layers", 1, "more", value={}), "program: layer 1 should have W, U, state, activation, requant, not"),
         (put("layers", 1, "W", "bits", value=9), "program: layer 1: bits of W must be a whole number in 2..8, got 9"),
         (put("layers", 1, "requant", "shift_U", value=30), "program: layer 1: a sum of this program can reach"),

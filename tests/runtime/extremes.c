@@ -58,6 +58,7 @@ static void one_program(void) {
     const size_t units = QORNN_UNITS(n_h, QORNN_GROUP_PACKED(k));
     const size_t words = qornn_row_words(n_h, k), words_U = qornn_row_words(n_i, k_U);
     const int in_rows = between(0, 1); /* U row by row */
+    const int narrow = between(0, 1);  /* samples normalised in 32 bits */
     const size_t inputs = in_rows ? QORNN_UNITS(n_i, QORNN_GROUP_PACKED(k_U)) : n_i;
     int8_t *W = (int8_t *)room(n_h * n_h), *U = (int8_t *)room(n_h * n_i), *V = (int8_t *)room(n_o * n_h);
     uint32_t *planes = (uint32_t *)room(n_h * words * 4), *planes_U = (uint32_t *)room(n_h * words_U * 4);
@@ -89,9 +90,9 @@ static void one_program(void) {
                 stream[bit / 8] = (uint8_t)(stream[bit / 8] | (((u + (1 << (k_U - 1))) >> b) & 1) << bit % 8);
             }
         }
-        offset[c] = between(-(1 << 30), 1 << 30);
-        multiplier[c] = between(0, 1) ? INT_MAX : between(0, 1 << 16);
-        x_shift[c] = (uint8_t)between(0, 61);
+        offset[c] = narrow ? between(-1000, 1000) : between(-(1 << 30), 1 << 30);
+        multiplier[c] = narrow ? between(0, 1 << 20) : between(0, 1) ? INT_MAX : between(0, 1 << 16);
+        x_shift[c] = (uint8_t)between(0, narrow ? 30 : 61);
     }
     for (size_t i = 0; i < n_o * n_h; i++) {
         V[i] = (int8_t)between(-128, 127);
@@ -111,7 +112,8 @@ static void one_program(void) {
     p.n_i = n_i, p.n_h = n_h;
     p.bits_W = (uint8_t)k, p.bits_U = (uint8_t)k_U, p.bits_h = 12;
     p.input = (uint8_t)between(0, 1), p.activation = (uint8_t)between(0, 2), p.requant = (uint8_t)between(0, 2);
-    in.n_i = n_i, in.kind = p.input, in.bits = 9, in.plain = (uint8_t)between(0, 1), in.low = -256, in.high = 255;
+    in.n_i = n_i, in.channels = between(0, 1) ? n_i : 1, in.narrow = (uint8_t)narrow;
+    in.kind = p.input, in.bits = 9, in.plain = (uint8_t)between(0, 1), in.low = -256, in.high = 255;
     in.room = (uint32_t)inputs, in.offset = offset, in.multiplier = multiplier, in.shift = x_shift;
     out.n_o = n_o, out.n_h = n_h, out.kind = QORNN_INT, out.relu = (uint8_t)between(0, 1);
     out.V_int = V, out.b_o_int = b_o;

@@ -86,8 +86,8 @@ def test_a_constant_program_links_only_what_it_uses(tmp_path):
         static const uint8_t shift[8] = {9, 9, 9, 9, 9, 9, 9, 9};
         static const int8_t V[16] = {1};
         static const int32_t b_o[2] = {1, 2};
-        static const qornn_input input = {.n_i = 1, .room = 1, .kind = QORNN_SAMPLES, .bits = 9, .plain = 1,
-                                          .low = -256, .high = 255};
+        static const qornn_input input = {.n_i = 1, .channels = 1, .room = 1, .kind = QORNN_SAMPLES, .bits = 9,
+                                          .plain = 1, .low = -256, .high = 255};
         static const qornn_recurrent layer = {.n_i = 1, .n_h = 8, .bits_W = 4, .bits_U = 4, .bits_h = 12,
                                               .input = QORNN_SAMPLES, .activation = QORNN_RELU,
                                               .requant = QORNN_PER_ROW, .W_planes = W, .U_packed = U, .M_W = M,

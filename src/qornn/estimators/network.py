@@ -60,7 +60,8 @@ class Network:
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
         """By the integer engine.  # (N, n_o)"""
         y = program.run(self.to_raw(program, sequences.x), sequences.lengths)
-        return program.readout.values(y).astype(np.float64)
+        steps = sequences.x.shape[1] if sequences.lengths is None else sequences.lengths
+        return program.readout.values(y, program.readout.counts(steps)).astype(np.float64)
 
     def look(self, sequences: Sequences) -> Seen:
         """One pass over data before lowering."""

@@ -29,16 +29,21 @@ class Seen:
 
 
 def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.ndarray]:
-    """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16."""
-    mean, std = standard.mean, standard.std
+    """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16.
+
+    Every channel is normalised alike, wherever in a step its sample lies.
+    """
+    channels = len(standard.mean) // standard.window
+    mean, std = standard.mean[:channels], standard.std[:channels]
+    largest = seen.samples.reshape(standard.window, channels).max(0)
     # std never exceeds the samples it is of; it counts where a channel is 0 throughout.
-    needed = HEADROOM * np.maximum(seen.samples, std) / INT16[1]
+    needed = HEADROOM * np.maximum(largest, std) / INT16[1]
     raw_scale = np.ones(len(mean)) if standard.raw else np.exp2(np.ceil(np.log2(needed)))
     past = np.flatnonzero((raw_scale < RAW_SCALES[0]) | (raw_scale > RAW_SCALES[1]))
     if len(past):
         c = int(past[0])
         raise SettingsError(
-            f"samples of channel {c} reach {seen.samples[c]:.3g}, past what a float32 on a device holds; rescale X "
+            f"samples of channel {c} reach {largest[c]:.3g}, past what a float32 on a device holds; rescale X "
             "before fit"
         )
     coarse = np.flatnonzero((raw_scale > COARSE * std) & (not standard.raw))
@@ -50,7 +55,7 @@ def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.
             stacklevel=4,
         )
     alpha = max(HEADROOM * seen.x, 1e-6)
-    bits = _input_bits(len(mean), bits)
+    bits = _input_bits(len(standard.mean), bits)
     parts = [
         make_samples(*INT16, scale, channels=1, bits=bits, alpha=alpha, mean=mean[[c]], std=std[[c]])
         for c, scale in enumerate(raw_scale)
@@ -63,9 +68,10 @@ def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.
         high=INT16[1],
         scale=float(raw_scale[0]),
         raw_scale=raw_scale,
+        window=standard.window,
         **columns,
     )
-    return samples, raw_scale
+    return samples, samples.along(raw_scale)
 
 
 def _input_bits(channels: int, bits: int) -> int:

@@ -20,6 +20,7 @@ class Standard:
     mean: np.ndarray  # (C,) float64
     std: np.ndarray  # (C,) float64
     raw: bool  # samples are whole numbers in int16, what a device reads
+    window: int = 1  # samples of a step: C is a multiple of it
 
     @classmethod
     def of(cls, sequences: Sequences) -> Standard:
@@ -36,7 +37,7 @@ class Standard:
 
     def wide(self, window: int) -> Standard:
         """The same for steps of `window` samples."""
-        return Standard(np.tile(self.mean, window), np.tile(self.std, window), self.raw)
+        return Standard(np.tile(self.mean, window), np.tile(self.std, window), self.raw, window)
 
     def apply(self, sequences: Sequences) -> Sequences:
         """In float64; padding becomes whatever it becomes."""

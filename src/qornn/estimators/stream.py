@@ -36,8 +36,7 @@ class Stream:
         self._h: torch.Tensor | None = None
         if self._session is not None:
             self._session.reset()
-            readout = self._session.program.readout
-            y = readout.values(readout.outputs(self._session.h[None])).astype(np.float64)
+            y = self._session.values[None].astype(np.float64)
         else:
             assert self._runner is not None
             y = self._runner.read(np.zeros((1, len(self._runner.W_q))))
@@ -59,8 +58,8 @@ class Stream:
         """One step of the network.  # (1, 1, window·C) -> (1, n_o)"""
         if self._session is not None:
             raw = self._network.to_raw(self._session.program, x)
-            y = self._session.program.readout.values(self._session.step(raw[0, 0]))
-            return y[None].astype(np.float64)
+            self._session.step(raw[0, 0])
+            return self._session.values[None].astype(np.float64)
         assert self._runner is not None
         standard = self._network.standard.apply(Sequences(x, None))
         with own_torch(), threads(0):

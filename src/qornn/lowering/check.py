@@ -23,12 +23,12 @@ Factors = tuple[np.ndarray, np.ndarray, np.ndarray]  # c_W, c_U and the bias of 
 class Counts:
     """Of one layer."""
 
-    states: int = 0
+    states: int = 0  # which are its outputs, also of a layer that keeps none
     saturated: int = 0
     wrong: int = 0  # not those of exact factors
 
     def report(self, exact: Factors | None) -> dict[str, Any]:
-        found = {"states": self.states, "saturation": self.saturated / max(self.states, 1)}
+        found = {"states": self.states, "saturation": self.saturated / self.states}
         return found if exact is None else found | {"differing": self.wrong}
 
 
@@ -43,8 +43,8 @@ def check_states(program: IntegerProgram, seen: Calibration, exact: list[Factors
             for i, layer in enumerate(program.layers):
                 before = states[i]
                 states[i], y = layer.step(before, x, skip)
-                counts[i].states += int(running.sum()) * layer.n_state
-                counts[i].saturated += int((np.abs(states[i][running]) == layer.top).sum())
+                counts[i].states += int(running.sum()) * layer.output.n_i
+                counts[i].saturated += int((np.abs(y[running]) == layer.output.top).sum())
                 if (factors := exact[i]) is not None:
                     want = _exact(layer, factors, before, x)  # type: ignore[arg-type]  # a layer with factors
                     counts[i].wrong += int((want[running] != states[i][running]).sum())
@@ -54,7 +54,7 @@ def check_states(program: IntegerProgram, seen: Calibration, exact: list[Factors
 
 def check_outputs(program: IntegerProgram) -> None:
     """Outputs of floats must stay below infinity, whatever the states."""
-    largest = program.readout.largest(program.layers[-1].top)
+    largest = program.readout.largest(program.layers[-1].output.top)
     if largest > FLOAT32:
         raise SettingsError(
             f"sums of the readout can reach {largest:.3g}, past {FLOAT32:.3g}, the largest float32; divide the targets "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from qornn.errors import SettingsError
 from qornn.integer.inputs import Input, Samples
 from qornn.integer.program import IntegerProgram
+from qornn.integer.state import Source
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
 from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits
@@ -74,8 +76,10 @@ def lower(
     bits = PAPER_BITS if activation_bits is None else activation_bits
     chosen = Choices(bits=bits, scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     lowered: list[Lowered] = []
+    given: Source = inputs
     for lower_one, states in zip(lowerings, seen.layers, strict=True):
-        lowered.append(lower_one(lowered[-1].output if lowered else inputs, states, chosen))
+        lowered.append(lower_one(given, states, chosen))
+        given = replace(lowered[-1].output, skip=given)
     program = IntegerProgram(
         input=inputs,
         layers=tuple(made.layer for made in lowered),

@@ -58,7 +58,8 @@ def _reader(program: IntegerProgram, readout: Any) -> Callable[[Batch], Tensor]:
     def given(part: Batch) -> tuple[np.ndarray, np.ndarray | None]:
         return raw_input(program, part), lengths_of(part)
 
-    if readout.every:  # the states as they are: the identity would take n_h² products a step
+    # The states as they are, where they are what V reads: the identity would take n_h² products a step.
+    if readout.every and program.layers[-1].n_state:
 
         def read(part: Batch) -> Tensor:
             h = torch.from_numpy(states(program, *given(part))).float() * readout.scale

@@ -24,7 +24,9 @@ def score(
     weighted = weight = 0.0
     parts = -(-task.size(split) // batch)
     for part in progress(task.batches(split, batch), total=parts, what="integers", quiet=quiet):
-        y = program.readout.values(program.run(raw_input(program, part), lengths_of(part)))
+        raw, lengths = raw_input(program, part), lengths_of(part)
+        steps = raw.shape[1] if lengths is None else lengths
+        y = program.readout.values(program.run(raw, lengths), program.readout.counts(steps))
         weighted += task.metric(torch.from_numpy(y), part) * part.weight
         weight += part.weight
     return weighted / weight

@@ -23,7 +23,7 @@ def facts(program: IntegerProgram) -> list[str]:
     if len(program.layers) > 1:
         lines = [f"{shape}, {units}, {program.n_o} outputs"]
         lines += [f"layer {i}: {layer.describe()}" for i, layer in enumerate(program.layers)]
-    lines += [f"{mixed}read out {'at every step' if program.readout.every else 'at the end of a sequence'}"]
+    lines += [f"{mixed}read out {program.readout.when}"]
     if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
         task = program.provenance.get("task")
         where = f"task {task}: " if isinstance(task, str) else ""

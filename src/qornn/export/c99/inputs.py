@@ -65,7 +65,8 @@ def _samples(part: Samples, name: str, room: int) -> InputCode:
 def _quantize(samples: Samples, name: str) -> dict[str, str]:
     """From floats: a shift of the mantissa where raw units are powers of two, else in double."""
     offset = "" if samples.plain else f" + {name}_input_offset[c]"
-    facts = {"name": name, "offset": offset, "low": samples.low, "high": samples.high}
+    following = "c++" if samples.window == 1 else f"c = c + 1 < {samples.channels}u ? c + 1 : 0"  # no division
+    facts = {"name": name, "offset": offset, "next": following, "low": samples.low, "high": samples.high}
     if samples.raw_scale is None:
         kind, facts["gain"] = "quantize_gain", array(f"{name}_gain", samples.gain())
     else:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from qornn.errors import ProgramError
 from qornn.integer.layers import Layer, Recurrent
 from qornn.integer.layout import DEVICE, Fields
 from qornn.integer.program import IntegerProgram
@@ -68,6 +69,9 @@ class Code:
 
 def layer_codes(program: IntegerProgram, name: str) -> list[Code]:
     """All layers of a model."""
+    for layer in program.layers:
+        if layer.kind not in EMITTERS:
+            raise ProgramError(f"C knows no layer of kind {layer.kind}; program.run and program.session run it here")
     after = [*program.layers[1:], None]
     places = [
         Place(name=name, index=i, source=source, after=following)

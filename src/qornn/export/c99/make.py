@@ -24,7 +24,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 4  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 5  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -68,6 +68,8 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
     """The files of an export: the same program and options give the same bytes."""
     if program.numpy_only:
         raise ProgramError(f"C knows no {program.numpy_only}")
+    if program.readout.pooled:
+        raise ProgramError("C knows no readout of the mean yet; program.run and program.session run it here")
     if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
         raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
     widest = max(program.n_state, program.n_i)

@@ -44,17 +44,19 @@ def vectors(program: IntegerProgram, steps: int) -> Vectors:
         inputs[steps : steps + len(samples)] = program.input.clip(program.input.from_floats(samples))
     raw = as_read(program, inputs)
     ordinary = raw[: SEQUENCES * steps].reshape(SEQUENCES, steps, *raw.shape[1:])
-    kept, seen = [], []
-    states = start(program, SEQUENCES)
+    readout, (kept, sums, counts) = program.readout, (list[np.ndarray](), list[np.ndarray](), list[np.ndarray]())
+    states, held = start(program, SEQUENCES), readout.start(SEQUENCES)
     for t in range(steps):
-        states, y = step(program, states, ordinary[:, t])
-        kept.append(np.concatenate(states, 1))
-        seen.append(y)
+        states, h = step(program, states, ordinary[:, t])
+        held = readout.take(held, h)
+        for found, now in ((kept, np.concatenate(states, 1)), (sums, held[0]), (counts, held[1][:, None])):
+            found.append(now)
     # (steps, SEQUENCES, n) -> one sequence after another
-    rows, last = (np.stack(found, 1).reshape(SEQUENCES * steps, -1) for found in (kept, seen))
-    probed, y = step(program, probe_states(program), raw[SEQUENCES * steps :])
+    rows, seen, T = (np.stack(found, 1).reshape(SEQUENCES * steps, -1) for found in (kept, sums, counts))
+    probed, h = step(program, probe_states(program), raw[SEQUENCES * steps :])
+    one = readout.take(readout.start(PROBES), h)
     every = np.concatenate([rows, np.concatenate(probed, 1)]).astype(np.int16)
-    outputs = program.readout.outputs(np.concatenate([last, y]).astype(np.int16))
+    outputs = readout.outputs(np.concatenate([seen, one[0]]), np.concatenate([T[:, 0], one[1]]))
     return Vectors(steps=steps, inputs=inputs, states=every, outputs=outputs, samples=samples)
 
 

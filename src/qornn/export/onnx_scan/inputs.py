@@ -52,7 +52,8 @@ def _integers(samples: Samples, graph: Graph, raw: str) -> str:
     raw = graph("Clip", raw, graph.constant(samples.low, "INT32"), graph.constant(samples.high, "INT32"))
     if samples.plain:
         return raw
-    rows = zip(samples.offset.tolist(), samples.multiplier.tolist(), samples.shift.tolist(), strict=True)
+    shift, multiplier = samples.along(samples.shift).tolist(), samples.along(samples.multiplier)
+    rows = zip(samples.along(samples.offset).tolist(), multiplier.tolist(), shift, strict=True)
     add, lift = [], []
     for o, m, s in rows:  # Python's integers: no overflow here; there, every sum stays below 2^63
         half = 1 << (s - 1) if s else 0
@@ -60,9 +61,9 @@ def _integers(samples: Samples, graph: Graph, raw: str) -> str:
         up = max(0, -(((samples.low - o) * m + half) >> s))
         add.append(-o * m + half + (up << s))
         lift.append(up)
-    wide = graph("Mul", graph.cast(raw, "INT64"), graph.constant(samples.multiplier, "INT64"))
+    wide = graph("Mul", graph.cast(raw, "INT64"), graph.constant(multiplier, "INT64"))
     wide = graph("Add", wide, graph.constant(add, "INT64"))
-    wide = graph("Div", wide, graph.constant([1 << s for s in samples.shift.tolist()], "INT64"))
+    wide = graph("Div", wide, graph.constant([1 << s for s in shift], "INT64"))
     wide = graph("Sub", wide, graph.constant(lift, "INT64"))
     top = 2 ** (samples.bits - 1)
     return graph.cast(graph.at_most(graph.at_least(wide, -top), top - 1), "INT32")

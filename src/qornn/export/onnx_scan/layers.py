@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from qornn.errors import ProgramError
 from qornn.export.onnx_scan.graph import Graph
 from qornn.export.onnx_scan.inputs import Read
 from qornn.export.onnx_scan.matrices import product
@@ -29,6 +30,8 @@ class Nodes:
 
 def nodes(layer: Layer, graph: Graph, read: Read, suffix: str) -> Nodes:
     """The nodes of one layer, whose constants have that suffix."""
+    if layer.kind not in LAYERS:
+        raise ProgramError(f"ONNX knows no layer of kind {layer.kind}; program.run and program.session run it here")
     return LAYERS[layer.kind](layer, graph, read, suffix)
 
 

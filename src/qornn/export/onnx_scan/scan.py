@@ -61,6 +61,8 @@ def onnx(
 def _model(program: IntegerProgram, name: str, single_step: bool, command: str | None) -> ModelProto:
     if program.numpy_only:
         raise ProgramError(f"ONNX knows no {program.numpy_only}")
+    if program.readout.pooled:
+        raise ProgramError("ONNX knows no readout of the mean yet; program.run and program.session run it here")
     ox = package()
     graph = Graph()
     (_step_graph if single_step else _scan_graph)(program, graph)

@@ -27,8 +27,12 @@ def make_samples(
     alpha: float | None = None,
     mean: np.ndarray | None = None,
     std: np.ndarray | None = None,
+    window: int = 1,
+    narrow: bool = False,
 ) -> Samples:
     """Raw samples in low..high with x = scale·(raw − offset), or (scale·raw − mean)/std, on `bits` bits.
+
+    A step reads `window` samples of so many channels. With `narrow` the multipliers are short enough for 32 bits.
 
     By default x_i is the raw sample itself, lossless, or its upper bits: MNIST's 0..255 with x = raw/255 gives
     k_i = 9 and α_i = 256/255. With `alpha` the grid is α_i/2^(k_i−1), as the paper's α_i = 1 is (not lossless then).
@@ -54,10 +58,19 @@ def make_samples(
         unit = alpha / 2 ** (bits - 1)
         ratios = [Fraction(scale) / Fraction(float(s)) / Fraction(unit) for s in std]
         zero = round_half_away(mean / scale)
-        pairs = [_fixed_point(ratio, int(max(high - o, o - low, 1))) for ratio, o in zip(ratios, zero, strict=True)]
+        fixed = _narrow_fixed_point if narrow else _fixed_point
+        pairs = [fixed(ratio, int(max(high - o, o - low, 1))) for ratio, o in zip(ratios, zero, strict=True)]
         multiplier, shift = (np.array(column) for column in zip(*pairs, strict=True))
     return Samples(
-        bits=bits, alpha=alpha, low=low, high=high, offset=zero, multiplier=multiplier, shift=shift, scale=scale
+        bits=bits,
+        alpha=alpha,
+        low=low,
+        high=high,
+        offset=zero,
+        multiplier=multiplier,
+        shift=shift,
+        scale=scale,
+        window=window,
     )
 
 
@@ -66,9 +79,27 @@ def _fixed_point(ratio: Fraction, largest: int) -> tuple[int, int]:
     shift = 45
     while shift > 0 and (ratio * 2**shift >= 2**30 or ratio * 2**shift * largest >= 2**61):
         shift -= 1
-    multiplier = int(ratio * 2**shift + Fraction(1, 2))
+    multiplier = _nearest(ratio * 2**shift)
     if not 0 < multiplier < 2**31:
         raise SettingsError(
             f"one raw unit is {float(ratio):.3g} input units, past a 32-bit multiplier; change input_bits"
         )
     return multiplier, shift
+
+
+def _narrow_fixed_point(ratio: Fraction, largest: int) -> tuple[int, int]:
+    """The same with every product, and what rounding adds to it, below 2^31: at least 15 bits where raw ones are 16."""
+    shift = 31
+    while shift > 0 and _nearest(ratio * 2**shift) * largest + (1 << shift >> 1) >= 2**31:
+        shift -= 1
+    multiplier = _nearest(ratio * 2**shift)
+    if not multiplier or multiplier * largest + (1 << shift >> 1) >= 2**31:
+        raise SettingsError(
+            f"one raw unit is {float(ratio):.3g} input units and samples reach {largest}, past products of 32 bits; "
+            "change input_bits, or subtract a constant from the samples first"
+        )
+    return multiplier, shift
+
+
+def _nearest(x: Fraction) -> int:
+    return int(x + Fraction(1, 2))

@@ -16,6 +16,7 @@ from qornn.integer.rounding import round_half_away
 
 RAW_SCALES: Final = (2.0**-120, 2.0**112)  # no float32 that is not normal reaches half of one, none overflows
 LARGEST: Final = float(np.finfo(np.float32).max)
+INPUTS: Final = 2**20  # of a step, at most
 
 
 @final
@@ -25,7 +26,8 @@ class Samples(Input):
 
         x_i = clamp( ((raw − offset)·multiplier + half) >> shift ),  half = 2^(shift−1), or 0 when shift = 0
 
-    which carries the normalisation of the data. Samples that come as floats, in the units of the training data, are
+    which carries the normalisation of the data. A step reads `window` samples one after another, all channels of each;
+    n_i = channels·window. Samples that come as floats, in the units of the training data, are
     rounded to float32; with `raw_scale`, raw = round(sample/raw_scale). Without it the network saw them as they are:
     raw = round(x·gain + offset), where there is a `scale`.
     """
@@ -39,11 +41,12 @@ class Samples(Input):
     alpha: float
     low: int
     high: int
-    offset: np.ndarray  # (n_i,) int32
-    multiplier: np.ndarray  # (n_i,) int32, not negative
-    shift: np.ndarray  # (n_i,) uint8
+    offset: np.ndarray  # (channels,) int32
+    multiplier: np.ndarray  # (channels,) int32, not negative
+    shift: np.ndarray  # (channels,) uint8
     scale: float | None = None
-    raw_scale: np.ndarray | None = None  # (n_i,) float32, powers of two: division by them is exact everywhere
+    raw_scale: np.ndarray | None = None  # (channels,) float32, powers of two: division by them is exact everywhere
+    window: int = 1  # samples that a step reads
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check.number("input_bits", self.bits, INPUT_BITS[0], INPUT_BITS[-1]))
@@ -53,6 +56,7 @@ class Samples(Input):
         # raw − offset stays within 32 bits, its product with the multiplier within 62.
         offset = check.integers("input offset", self.offset, np.int32, (None,), -(2**30), 2**30)
         object.__setattr__(self, "offset", offset)
+        object.__setattr__(self, "window", check.number("samples of a window", self.window, 1, INPUTS // len(offset)))
         for name, dtype, high in (("multiplier", np.int32, INT32[1]), ("shift", np.uint8, 61)):
             array = check.integers(f"input {name}", getattr(self, name), dtype, offset.shape, 0, high)
             object.__setattr__(self, name, array)
@@ -74,8 +78,12 @@ class Samples(Input):
         return raw_scale.shape == shape and bool((powers & usual).all())
 
     @property
-    def n_i(self) -> int:
+    def channels(self) -> int:
         return len(self.offset)
+
+    @property
+    def n_i(self) -> int:
+        return self.channels * self.window
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,7 +95,7 @@ class Samples(Input):
 
     @property
     def stored_bytes(self) -> int:
-        return 0 if self.plain else 9 * self.n_i
+        return 0 if self.plain else 9 * self.channels
 
     @property
     def plain(self) -> bool:
@@ -96,11 +104,26 @@ class Samples(Input):
         as_is = not self.offset.any() and (self.multiplier == 1).all() and not self.shift.any()
         return bool(as_is) and -top <= self.low and self.high <= top - 1
 
+    @property
+    def narrow(self) -> bool:
+        """Whether 32 bits hold raw − offset, its product with the multiplier, and that with its half."""
+        rows = zip(self.offset.tolist(), self.multiplier.tolist(), self.shift.tolist(), strict=True)
+        return all(self._is_narrow(*row) for row in rows)
+
+    def _is_narrow(self, offset: int, multiplier: int, shift: int) -> bool:
+        least, most = ((raw - offset) * multiplier for raw in self.limits)
+        return shift < 32 and INT32[0] <= least and most + (1 << shift >> 1) <= INT32[1]
+
+    def along(self, channels: np.ndarray) -> np.ndarray:
+        """What is said of each channel, for every number of a step.  # (channels,) -> (n_i,)"""
+        return channels if self.window == 1 else np.tile(channels, self.window)
+
     def integers(self, raw: np.ndarray) -> np.ndarray:
         """x_i of raw samples.  # (..., n_i) -> (..., n_i) int64"""
-        shift = self.shift.astype(np.int64)
+        shift = self.along(self.shift).astype(np.int64)
         half = np.where(shift > 0, 1 << np.maximum(shift - 1, 0), 0)
-        x = ((raw.astype(np.int64) - self.offset) * self.multiplier.astype(np.int64) + half) >> shift
+        multiplier = self.along(self.multiplier).astype(np.int64)
+        x = ((raw.astype(np.int64) - self.along(self.offset)) * multiplier + half) >> shift
         top = 2 ** (self.bits - 1)
         return x.clip(-top, top - 1)
 
@@ -127,10 +150,10 @@ class Samples(Input):
         return x.clip(self.low, self.high).astype(np.int16), outside
 
     def gain(self) -> np.ndarray:
-        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # (n_i,) float64"""
+        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
         with np.errstate(over="ignore", divide="ignore"):  # infinite is refused
             units = np.ldexp(1.0, self.shift.astype(int)) / np.float64(self.alpha / 2 ** (self.bits - 1))
-        return np.divide(units, self.multiplier, out=np.zeros(self.n_i), where=self.multiplier > 0)
+        return np.divide(units, self.multiplier, out=np.zeros(self.channels), where=self.multiplier > 0)
 
     @property
     def takes_floats(self) -> bool:
@@ -147,7 +170,7 @@ class Samples(Input):
             return self.from_network(x)
         x = _float32(x)
         with np.errstate(over="ignore"):
-            return _rounded(x.astype(np.float64) / self.raw_scale)
+            return _rounded(x.astype(np.float64) / self.along(self.raw_scale))
 
     def from_network(self, x: np.ndarray) -> np.ndarray:
         """Raw samples of the x that the network itself sees, standardised where `raw_scale` says what came before."""
@@ -155,7 +178,7 @@ class Samples(Input):
             raise SettingsError("this program has no scale for floats; feed it raw integers")
         x = _float32(x)
         with np.errstate(over="ignore", invalid="ignore"):  # gain 0 times infinity: NaN, the lowest in C too
-            return _rounded(x.astype(np.float64) * self.gain() + self.offset)
+            return _rounded(x.astype(np.float64) * self.along(self.gain()) + self.along(self.offset))
 
     def clip(self, raw: np.ndarray) -> np.ndarray:
         return raw.clip(self.low, self.high)
@@ -172,19 +195,20 @@ class Samples(Input):
             return np.zeros((0, self.n_i), np.float32)
         shape = steps, self.n_i
         raw = rng.integers(self.low - 2, self.high + 3, shape) + rng.choice([0, 0.5, -0.5, 0.4999], shape)
-        gain = self.gain()
+        gain = self.along(self.gain())
         if self.raw_scale is None:
-            x = np.divide(raw - self.offset, gain, out=np.zeros_like(raw), where=gain > 0)
+            x = np.divide(raw - self.along(self.offset), gain, out=np.zeros_like(raw), where=gain > 0)
         else:
-            x = raw * self.raw_scale
+            x = raw * self.along(self.raw_scale)
         far = rng.choice([-LARGEST, LARGEST, -0.0], x.shape)
         return np.where(rng.random(x.shape) < 0.1, far, x.clip(-LARGEST, LARGEST)).astype(np.float32)
 
     def fields(self, room: int) -> dict[str, Any]:
         found = {"n_i": self.n_i, "room": room, "kind": "QORNN_SAMPLES", "bits": self.bits, "plain": int(self.plain)}
-        found |= {"low": self.low, "high": self.high}
+        found |= {"channels": self.channels, "low": self.low, "high": self.high}
         if self.plain:
             return found
+        found["narrow"] = int(self.narrow)
         return found | {"offset": self.offset, "multiplier": self.multiplier, "shift": self.shift}
 
     def layer_fields(self) -> dict[str, Any]:

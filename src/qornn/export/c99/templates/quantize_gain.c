@@ -2,8 +2,8 @@
 #ifndef @name@_NO_QUANTIZE
 @gain@
 void @name@_quantize(const float *samples, int16_t *raw) {
-    for (unsigned c = 0; c < @name@_N_I; c++) {
-        const volatile double product = (double)samples[c] * @name@_gain[c]; /* rounded before it is added to, never fused */
+    for (unsigned i = 0, c = 0; i < @name@_N_I; i++, @next@) {
+        const volatile double product = (double)samples[i] * @name@_gain[c]; /* rounded before it is added to, never fused */
         const double v = product@offset@;
         int32_t whole = @low@;
         if (v >= @high@.0) {
@@ -13,7 +13,7 @@ void @name@_quantize(const float *samples, int16_t *raw) {
             const double rest = v - (double)whole;
             whole += rest >= 0.5 ? 1 : rest <= -0.5 ? -1 : 0;
         }
-        raw[c] = (int16_t)whole;
+        raw[i] = (int16_t)whole;
     }
 }
 #endif

@@ -4,10 +4,10 @@
 typedef char @name@_float_has_32_bits[sizeof(float) == 4 ? 1 : -1];
 
 void @name@_quantize(const float *samples, int16_t *raw) {
-    for (unsigned c = 0; c < @name@_N_I; c++) {
+    for (unsigned i = 0, c = 0; i < @name@_N_I; i++, @next@) {
         uint32_t bits = 0; /* sign, exponent + 127, and 23 bits of the mantissa below its leading one */
-        for (unsigned i = 0; i < 4; i++) {
-            ((unsigned char *)&bits)[i] = ((const unsigned char *)&samples[c])[i];
+        for (unsigned j = 0; j < 4; j++) {
+            ((unsigned char *)&bits)[j] = ((const unsigned char *)&samples[i])[j];
         }
         const uint32_t mantissa = (bits & 0x7fffffu) | 0x800000u;
         const int32_t down = 150 + @name@_raw_exponent[c] - (int32_t)((bits >> 23) & 0xffu);
@@ -23,7 +23,7 @@ void @name@_quantize(const float *samples, int16_t *raw) {
         } else if (whole > @high@) {
             whole = @high@;
         }
-        raw[c] = (int16_t)whole;
+        raw[i] = (int16_t)whole;
     }
 }
 #endif

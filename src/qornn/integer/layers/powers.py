@@ -40,8 +40,8 @@ def check_step(name: str, source: Source | None, step: float) -> None:
     """Refuse a layer that was trained on another grid than its source has; an input is made to fit."""
     if isinstance(source, Units) and source.step != step:
         raise ProgramError(
-            f"{name} were trained in steps of {float(step):g}, and the layer that gives them has steps of "
-            f"{source.step:g}; lower the whole network at once"
+            f"{name} had steps of {float(step):g} in training, and the layer before gives steps of {source.step:g}; "
+            "lower the whole network at once"
         )
 
 

@@ -72,9 +72,9 @@ class IntegerProgram(Checked):
 
     def rooms(self, layout: Layout) -> list[int]:
         """Numbers that what each layer reads needs room for: its own kernels, and a skip after it, may read more."""
-        walked = list(self.walk())
-        skips = [layer.skip_room(source, layout) for layer, source in walked[1:]]
-        return [max(layer.room(source, layout), skip) for (layer, source), skip in zip(walked, [*skips, 0], strict=True)]
+        own = [layer.room(source, layout) for layer, source in self.walk()]
+        skips = [layer.skip_room(source, layout) for layer, source in self.walk()]
+        return [max(room, skip) for room, skip in zip(own, [*skips[1:], 0], strict=True)]
 
     @property
     def n_i(self) -> int:

@@ -14,7 +14,6 @@ from stacks import make_stack, stacks
 from strategies import same
 from test_mean import random_stack_input
 
-import qornn
 from qornn.errors import ProgramError
 from qornn.integer.engine.run import in_use, states
 from qornn.integer.program_size import of_program
@@ -197,15 +196,3 @@ def test_a_tensor_that_no_part_has_is_refused(tmp_path):
     (tmp_path / "edited.qornn").write_bytes(sealed(facts, tensors))
     with pytest.raises(ProgramError, match=r"tensors that no part has: layers\.0\.apart2"):
         load(tmp_path / "edited.qornn")
-
-
-@pytest.mark.parametrize("to", ["c", "onnx"])
-def test_an_export_that_does_not_know_it_says_so(tmp_path, to):
-    """Until it does."""
-    program = make_stack(1, steps="last")
-    export = {
-        "c": lambda: qornn.export.c(program, tmp_path / "net", name="net"),
-        "onnx": lambda: qornn.export.onnx(program, tmp_path / "net.onnx"),
-    }
-    with pytest.raises(ProgramError, match=r"knows no layer of kind mix; program\.run and program\.session run it"):
-        export[to]()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qornn.recurrence import pool
 from qornn.recurrence.checks import check_rounded_relu, check_scan, check_scan_gradients
-from qornn.recurrence.native import library
+from qornn.recurrence.native import PATH, library
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 
@@ -29,7 +29,7 @@ class _Gradients(ctypes.Structure):  # qornn_rotations_gradients in rotations.h
 
 def usable(*tensors: Tensor | None) -> bool:
     """float32 and float64 on the CPU go native; everything else goes to the reference."""
-    return library() is not None and all(
+    return PATH is not None and all(
         t is None or (t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64, torch.int64))
         for t in tensors
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -10,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from qornn.errors import SettingsError
-from qornn.quant import Quantizer, Uniform
+from qornn.quant import Quantizer, Uniform, having
 from qornn.quant.base import round_half_away
 
 
@@ -58,6 +60,13 @@ class Baseline(nn.Module, ABC):
 
     def penalty(self) -> None:
         """Nothing is added to the loss."""
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        """Inside, its weights are on so many bits, whatever it was trained with; None: quantizers off."""
+        q_W, q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in (self.q_W, self.q_U))
+        with having(self, q_W=q_W, q_U=q_U):
+            yield
 
     def quantized_state(self, h: Tensor) -> Tensor:
         """h on `activation_bits` bits with the gradient of the identity; h itself without them."""

@@ -27,6 +27,7 @@ from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
 from qornn.model.rotations import Rotations
 from qornn.model.stack import Stack
+from qornn.model.steps import alone
 
 __all__ = [
     "Mix",
@@ -37,4 +38,5 @@ __all__ = [
     "Rotations",
     "SequenceLayer",
     "Stack",
+    "alone",
 ]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 
 from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
 from qornn.model.layer import Grid
-from qornn.model.steps import smallest_step
-from qornn.quant import round_half_away
+from qornn.model.steps import over_processes, smallest_step
+from qornn.quant import having, round_half_away
 
 TRIED = 5  # powers of two below the step that clips nothing
 
 
 class Entry(nn.Module):
-    """x_i = clamp(round(x·gain)) and x = step·x_i, the step a power of two.
+    """x_i = clamp(⌊round(x·gain)/2^drop + ½⌋) and x = step·x_i, the step a power of two.
 
-    The first training batch sets both, unless `hold` did: the step with the smallest mean error, which may clip rare
-    large samples.
+    The first training batch sets gain and step, unless `hold` did: the step with the smallest mean error, which may
+    clip rare large samples. Where low bits are dropped ties go up, as they do on a device (integer/inputs/samples.py).
     """
 
-    gain: Tensor  # () units per unit of x
+    gain: Tensor  # () units of the raw sample per unit of x
     step: Tensor  # () a power of two
+    drop: Tensor  # () low bits of a raw sample that the network does not see
 
     def __init__(self, bits: int) -> None:
         super().__init__()
@@ -30,8 +34,10 @@ class Entry(nn.Module):
             raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
         self.bits = bits
         self.started = False
+        self.rounding = True
         self.register_buffer("gain", torch.ones((), dtype=torch.float64))
         self.register_buffer("step", torch.ones(()))
+        self.register_buffer("drop", torch.zeros((), dtype=torch.int64))
 
     def get_extra_state(self) -> Tensor:
         return torch.tensor([self.started])
@@ -39,10 +45,11 @@ class Entry(nn.Module):
     def set_extra_state(self, state: Tensor) -> None:
         self.started = bool(state[0])
 
-    def hold(self, gain: float, step: float) -> None:
-        """Decide what one unit is: 1/gain of what comes in, `step` of what the network sees."""
+    def hold(self, gain: float, step: float, drop: int = 0) -> None:
+        """Decide what one unit is: 2^drop/gain of what comes in, `step` of what the network sees."""
         self.gain.fill_(gain)
         self.step.fill_(step)
+        self.drop.fill_(drop)
         self.started = True
 
     def demand(self) -> None:
@@ -50,9 +57,16 @@ class Entry(nn.Module):
         if not self.started:
             raise SettingsError("this network has seen no training batch, which sets the step of its inputs; train it")
 
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        """Inside, with None, inputs are not rounded; bits of weights are not theirs."""
+        with having(self, rounding=bits is not None and self.rounding):
+            yield
+
     @property
-    def grid(self) -> Grid:
-        return Grid(self.step, 2 ** (self.bits - 1))
+    def grid(self) -> Grid | None:
+        """The inputs that the network sees; None where they are floats."""
+        return Grid(self.step, 2 ** (self.bits - 1)) if self.started and self.rounding else None
 
     def forward(self, x: Tensor) -> Tensor:
         """The inputs that the network sees; unrounded as long as nothing has set the step."""
@@ -61,16 +75,22 @@ class Entry(nn.Module):
                 return x
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
-        top = 2 ** (self.bits - 1)
-        units = round_half_away(x.double() * self.gain).clamp(-top, top - 1)
+        top, raw, unit = 2 ** (self.bits - 1), x.double() * self.gain, torch.exp2(self.drop.double())
+        if not self.rounding:
+            return (raw / unit * self.step).to(x.dtype)
+        # In two steps, as on a device: where low bits are dropped ties are common, and x·gain may lie just beside one.
+        units = torch.floor(round_half_away(raw) / unit + 0.5).clamp(-top, top - 1)
         return (units * self.step).to(x.dtype)
 
 
 def best_step(x: Tensor, bits: int) -> float:
-    """The power of two whose grid of so many bits is nearest to x in the mean: squares would heed outliers alone."""
+    """The power of two whose grid of so many bits is nearest to x in the mean: squares would heed outliers alone.
+
+    Over the batches of all processes.
+    """
     top = 2 ** (bits - 1) - 1
     x = x.double()
-    whole = smallest_step(x.abs().max(), top)
+    whole = smallest_step(over_processes(x.abs().max(), "MAX"), top)
     steps = [whole / 2**i for i in range(TRIED)]
-    errors = [float((round_half_away(x / step).clamp(-top - 1, top) * step - x).abs().mean()) for step in steps]
-    return float(steps[min(range(TRIED), key=errors.__getitem__)])
+    errors = [(round_half_away(x / step).clamp(-top - 1, top) * step - x).abs().sum() for step in steps]
+    return float(steps[int(over_processes(torch.stack(errors), "SUM").argmin())])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,12 +92,27 @@ class SequenceLayer(nn.Module):
         """What its outputs are; None where they are floats."""
         return None
 
-    def freeze(self) -> None:
-        """From now on its steps stay where they are."""
+    def freeze(self, frozen: bool = True) -> None:
+        """From now on its steps stay where they are; False: they move again."""
 
     def slow(self) -> list[nn.Parameter]:
         """Parameters that learn at a quarter of the learning rate."""
         return []
+
+    # What is asked of a layer that is looked at.
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        """Inside, its weights are on so many bits, whatever it was trained with; None: nothing is rounded."""
+        yield
+
+    def figures(self) -> dict[str, float]:
+        """What stands beside every loss: whether its recurrence still is what it should be."""
+        return {}
+
+    def state_figures(self, states: Tensor, steps: int) -> dict[str, float]:
+        """The same of its outputs on data, zeros past the sequences' ends; they have so many steps in all."""
+        return {"max_h": float(states.abs().max())}
 
     @property
     def bits(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,8 +16,8 @@ from qornn.errors import SettingsError
 from qornn.model.inputs import checked_input, checked_lengths
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, demand_grid, exactly, whole
-from qornn.quant import PowerOfTwo, Quantizer, round_half_away, straight_through
+from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
+from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
 from qornn.recurrence import check_codes, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
@@ -70,6 +72,7 @@ class Mix(SequenceLayer):
         self.steps = None if bits is None else Steps(TOP)
         self.register_buffer("source_step", torch.zeros(()))
         self.register_buffer("skip_step", torch.zeros(()))
+        self.rounding = True
         self._tops = (0, 0)  # of what it reads, and of the skip
 
     def get_extra_state(self) -> Tensor:
@@ -113,11 +116,22 @@ class Mix(SequenceLayer):
         self.skip_step.copy_(torch.zeros(()) if skip is None else skip.step)
 
     def gives(self) -> Grid | None:
-        return None if self.steps is None else Grid(self.steps.step, TOP)
+        return Grid(self.steps.step, TOP) if self.steps is not None and self.rounding else None
 
-    def freeze(self) -> None:
+    def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:
-            self.steps.freeze()
+            self.steps.freeze(frozen)
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        off: dict[str, Any] = {"q": None, "rounding": False}
+        changed = off if bits is None else {"q": trained(self.q, "Mix").with_bits(bits)}
+        steps = {"source_step": self.source_step.clone(), "skip_step": self.skip_step.clone()}
+        with having(self, _tops=self._tops, **steps, **changed):
+            yield
+
+    def state_figures(self, states: Tensor, steps: int) -> dict[str, float]:
+        return {}  # it keeps none
 
     @property
     def _on_grid(self) -> bool:
@@ -204,7 +218,7 @@ class Mix(SequenceLayer):
             sums = F.linear(x.to(C.dtype), C, c)
         if S is not None and skip is not None:
             sums = sums + F.linear(skip.to(C.dtype), S)
-        rounded = self.steps is not None and self.steps.started
+        rounded = self.steps is not None and self.steps.started and self.rounding
         y, peak = rounded_relu(sums, self.steps.step if rounded else 0.0, TOP)  # type: ignore[union-attr]
         if self.steps is not None and self.training:
             self.steps.see(peak)  # the first batch, which is not rounded, sets the step

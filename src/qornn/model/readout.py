@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from qornn.errors import SettingsError, unknown
 from qornn.model.keywords import check_mix, check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.weights import initial
-from qornn.quant import Quantizer, round_half_away, straight_through
+from qornn.quant import Quantizer, having, round_half_away, straight_through
 from qornn.recurrence.reference import transform
 
 READOUTS = ("last", "all", "mean")
@@ -77,6 +78,14 @@ class ReadsOut(nn.Module):
         unit = self.grid.step * alpha / 2 ** (self.q_V.bits - 1)
         units = torch.where(unit > 0, self.b_o.detach() / unit, 0.0)
         return straight_through(self.b_o, round_half_away(units) * unit)
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        """Inside, a V that is quantized is on so many bits; None: it is not. Layers have an `on_bits` of their own."""
+        last = self.layers[-1]
+        q_V = None if bits is None else last.quantizer_of_V(bits)
+        with having(self, grid=self.grid, q_V=q_V if self.q_V or last.quantizes_V else self.q_V):
+            yield
 
     @property
     def relu(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,13 @@ from torch import Tensor, nn
 
 from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, make_map
+from qornn.model.figures import of_matrix, of_singular
 from qornn.model.inputs import checked_input, checked_lengths, checked_state
 from qornn.model.keywords import check_widths, refuse_unknown, refuse_weight_bits
 from qornn.model.layer import SequenceLayer
 from qornn.model.modrelu import ModReLU
 from qornn.model.weights import initial
-from qornn.quant import Quantizer, Uniform, make_quantizer
+from qornn.quant import Quantizer, Uniform, having, make_quantizer
 from qornn.recurrence import ACTIVATIONS, check_codes, linear, recurrence, recurrence_with_readout
 
 WIDE = 512  # units from which shifting numbers one step after another beats a product with a matrix of zeros
@@ -116,6 +118,18 @@ class OrthogonalRecurrence(SequenceLayer):
     def penalty(self) -> Tensor | None:
         """What this map adds to the loss, or None for the maps that add nothing."""
         return self.map.penalty(self.W_q()) if self.map.penalises else None
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        q_W, q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in (self.q_W, self.q_U))
+        with having(self, q_W=None if self.map.structured else q_W, q_U=q_U):
+            yield
+
+    def figures(self) -> dict[str, float]:
+        """‖W_q W_qᵀ − I‖_F, σ_min, σ_max, and the share of clipped weights."""
+        if self.map.structured:  # its matrix is not stored, and may be too large to write out
+            return of_singular(self.map.singular_values(self.W_raw))
+        return of_matrix(self.W(), self.q_W)
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""

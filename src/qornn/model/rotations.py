@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,8 +16,8 @@ from qornn.maps import rotation
 from qornn.model.inputs import checked_input, checked_lengths, checked_state
 from qornn.model.keywords import check_state_bits, check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, demand_grid, exactly, whole
-from qornn.quant import PowerOfTwo, Quantizer, on_disc, round_half_away, straight_through
+from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
+from qornn.quant import PowerOfTwo, Quantizer, having, on_disc, round_half_away, straight_through
 from qornn.recurrence import check_codes, scan
 
 LAMBDA_BITS = range(8, 13)
@@ -75,7 +77,7 @@ class Rotations(SequenceLayer):
         shrink = (1 - torch.exp(-2 * torch.exp(nu))).sqrt()  # √(1 − r²): states of unit size, whatever r
         self.U_raw = nn.Parameter(U * shrink.repeat(2)[:, None])
         self.steps = None if state_bits is None else Steps(2 ** (state_bits - 1) - 1, pairs)
-        self.normalised = False
+        self.normalised, self.rounding = False, True
         self.register_buffer("source_step", torch.zeros(()))
         self._source_top = 0
 
@@ -157,13 +159,32 @@ class Rotations(SequenceLayer):
         self._source_top = 0 if grid is None else grid.top
 
     def gives(self) -> Grid | None:
-        if self.steps is None or not self.normalised:
+        if self.steps is None or not self.normalised or not self.rounding:
             return None
         return Grid(self.source_step.new_tensor(2.0 ** (NORMAL - self.state_bits)), self.steps.top)  # type: ignore[operator]
 
-    def freeze(self) -> None:
+    def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:
-            self.steps.freeze()
+            self.steps.freeze(frozen)
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        off: dict[str, Any] = {"q_U": None, "lambda_bits": None, "rounding": False}
+        changed = off if bits is None else {"q_U": trained(self.q_U, "Rotations").with_bits(bits)}
+        with having(self, source_step=self.source_step.clone(), _source_top=self._source_top, **changed):
+            yield
+
+    def figures(self) -> dict[str, float]:
+        with torch.no_grad():
+            a, b = self.eigenvalues()
+            return {"lambda_max": float(torch.hypot(a.double(), b.double()).max())}
+
+    def state_figures(self, states: Tensor, steps: int) -> dict[str, float]:
+        """The share of states at the ends of their range."""
+        if self.steps is None or not self.steps.started or not self.rounding:
+            return {"saturated_states": 0.0}
+        reach = self.steps.top * self.steps.step.repeat(2) * self._gain()
+        return {"saturated_states": float((states.abs() >= reach).sum()) / (steps * self.n_h)}
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, 2p), zero past a sequence's end, and the state (B, 2p) at each true end."""
@@ -178,7 +199,7 @@ class Rotations(SequenceLayer):
             return self._run(x, h0, lengths)
 
     def _run(self, x: Tensor, h0: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        rounded = self.steps is not None and self.steps.started
+        rounded = self.steps is not None and self.steps.started and self.rounding
         top, step = (self.steps.top, self.steps.step.repeat(2)) if rounded else (0, torch.ones_like(self.U_raw[:, 0]))  # type: ignore[union-attr]
         z0 = h0 / (step * self._gain())  # in units of a step, as the scan's states are
         if rounded:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -179,8 +180,7 @@ class Stack(ReadsOut):
             return _Signal(x, Grid(self.b_o.new_ones(()), 1))  # codes: a column is read as it is
         if self.entry is None:
             return _Signal(x, None)
-        x = self.entry(x)
-        return _Signal(x, self.entry.grid if self.entry.started else None)
+        return _Signal(self.entry(x), self.entry.grid)
 
     def _of_states(
         self, last: SequenceLayer, given: dict[str, Tensor], h0: Tensor | None, lengths: Tensor | None
@@ -209,10 +209,15 @@ class Stack(ReadsOut):
         terms = [term for layer in self.layers if (term := layer.penalty()) is not None]
         return sum(terms[1:], terms[0]) if terms else None
 
-    def freeze(self) -> None:
-        """From now on the steps of all layers stay where they are: for the end of a training."""
+    def freeze(self, frozen: bool = True) -> None:
+        """From now on the steps of all layers stay where they are: for the end of a training. False: they move."""
         for layer in self.layers:
-            layer.freeze()
+            layer.freeze(frozen)
+
+    @contextmanager
+    def on_bits(self, bits: int | None) -> Iterator[None]:
+        with super().on_bits(bits), nullcontext() if self.entry is None else self.entry.on_bits(bits):
+            yield
 
     def _checked(self, h0: Sequence[Tensor] | None) -> list[Tensor | None]:
         if h0 is None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from qornn.errors import SettingsError
+from qornn.quant import Quantizer
 
 DECAY = 0.98  # of the running maximum, per training step: half of it is forgotten in 34
 LOW = 0.4  # of the range: below it the step is halved, and the maximum is then at 0.8 of the range
 SMALLEST, LARGEST = 2.0**-60, 2.0**60
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 class Steps(nn.Module):
@@ -32,10 +38,16 @@ class Steps(nn.Module):
         self.started = self.frozen = False  # whether a batch has set the steps, and whether they stay
 
     def get_extra_state(self) -> Tensor:
-        return torch.tensor([self.started, self.frozen])
+        return torch.tensor([self.started, self.frozen, self.top])
 
     def set_extra_state(self, state: Tensor) -> None:
-        self.started, self.frozen = (bool(flag) for flag in state)
+        """Steps of another number of bits, as a run may begin with, reach as far as they did."""
+        started, frozen, top = state.tolist()
+        if top < 1 or top & (top + 1):
+            raise SettingsError(f"steps are of whole numbers up to 2^n − 1, got {top}")
+        self.started, self.frozen = bool(started), bool(frozen)
+        if top != self.top:
+            self.step.mul_((top + 1) / (self.top + 1))
 
     def demand(self) -> None:
         """Refuse steps that no batch has set."""
@@ -47,9 +59,7 @@ class Steps(nn.Module):
         """The largest values of a batch, in every process; the first sets the steps."""
         if self.frozen:
             return
-        peak = peak.to(self.peak.dtype)
-        if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-            dist.all_reduce(peak, dist.ReduceOp.MAX)
+        peak = over_processes(peak.to(self.peak.dtype), "MAX")
         if self.started:
             self.peak.copy_(torch.maximum(peak, DECAY * self.peak))
             return
@@ -71,10 +81,34 @@ class Steps(nn.Module):
         self.step.div_(factors)
         return factors
 
-    def freeze(self) -> None:
-        """From now on they stay; not before there are any."""
-        if self.started:
-            self.frozen = True
+    def freeze(self, frozen: bool = True) -> None:
+        """From now on they stay, not before there are any; False: they move again."""
+        self.frozen = frozen and self.started
+
+
+def trained(quantizer: Quantizer | None, layer: str) -> Quantizer:
+    """What rounded the weights while training; there are no steps where nothing did."""
+    if quantizer is None:
+        raise SettingsError(f"{layer} at full precision cannot be quantized afterwards; train with bits=2..8 (--bits)")
+    return quantizer
+
+
+@contextmanager
+def alone(yes: bool = True) -> Iterator[None]:
+    """Inside, this process sets steps by its own batches, whatever group of processes it is in."""
+    token = _alone.set(yes)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def over_processes(values: Tensor, kind: str) -> Tensor:
+    """The largest values (MAX) or the sums (SUM) over all processes of a training."""
+    if not _alone.get() and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        values = values.clone()  # in place, and the caller's own may be an output of something
+        dist.all_reduce(values, getattr(dist.ReduceOp, kind))
+    return values
 
 
 def smallest_step(peak: Tensor, top: int) -> Tensor:

@@ -1,7 +1,7 @@
 """W -> (integers, alpha). A new quantizer is one file here and one line in the dict."""
 
 from qornn.errors import SettingsError, unknown
-from qornn.quant.base import Quantizer, round_half_away, straight_through
+from qornn.quant.base import Quantizer, having, round_half_away, straight_through
 from qornn.quant.disc import on_disc
 from qornn.quant.identity_offset import IdentityOffset
 from qornn.quant.power import PowerOfTwo
@@ -19,6 +19,7 @@ __all__ = [
     "PowerOfTwo",
     "Quantizer",
     "Uniform",
+    "having",
     "make_quantizer",
     "on_disc",
     "round_half_away",

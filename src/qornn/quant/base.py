@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import torch
@@ -59,6 +61,19 @@ class _ValueOf(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         return grads[0], None
+
+
+@contextmanager
+def having(part: nn.Module, **changed: Any) -> Iterator[None]:
+    """Inside, the part has these attributes, such as another quantizer."""
+    before = {name: getattr(part, name) for name in changed}
+    try:
+        for name, value in changed.items():
+            setattr(part, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(part, name, value)
 
 
 def straight_through(x: Tensor, value: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from qornn._io.progress import progress
 from qornn.baselines import Baseline
-from qornn.model import OrthogonalRecurrence, ReadsOut
-from qornn.quant import Quantizer, Uniform
+from qornn.model import ReadsOut, SequenceLayer
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train.distributed import Processes
-from qornn.train.optim import recurrences
+from qornn.train.optim import recurrences, sequence_layers
 
 
 class Stopped(Exception):
@@ -55,22 +54,26 @@ def evaluate(
 
 @torch.no_grad()
 def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[str, float]:
-    """‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights, and max|h| on a few sequences.
+    """What every layer says of itself and of its states on a few sequences; with several layers, the worst of each.
 
-    With several layers, the worst of each.
+    Of orthogonal layers ‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights and max|h|; of rotations max|λ|
+    and the share of saturated states.
     """
-    with _evaluating(model), _largest_states(model) as largest:
-        device = next(model.parameters()).device
-        few = batch.rows(0, sequences).to(device)
-        model(few.x, lengths=few.lengths)
-        if not largest:  # a network that was not unrolled has shown no state but the last
-            for layer in recurrences(model):
-                layer(few.x, lengths=few.lengths)
-    found = [_of_layer(layer) for layer in recurrences(model)]
-    if not found:
-        return {"max_h": max(largest, default=float("nan"))}  # a baseline has no W that should be orthogonal
-    worst = {"orthogonality": max, "sigma_min": min, "sigma_max": max, "saturation": max}
-    return {key: pick(f[key] for f in found) for key, pick in worst.items()} | {"max_h": max(largest)}
+    found: list[dict[str, float]] = [layer.figures() for layer in sequence_layers(model)]
+    with _evaluating(model):
+        few = batch.rows(0, sequences).to(next(model.parameters()).device)
+        steps = few.x.shape[0] * few.x.shape[1] if few.lengths is None else int(few.lengths.sum())
+        with _watching(model, steps) as seen:
+            model(few.x, lengths=few.lengths)
+            if not seen:  # a network that was not unrolled has shown no state but the last
+                for layer in recurrences(model):
+                    layer(few.x, lengths=few.lengths)
+    found += seen or [{"max_h": float("nan")}]
+    worst: dict[str, float] = {}
+    for name, value in ((name, value) for figures in found for name, value in figures.items()):
+        pick = min if name.endswith("_min") else max
+        worst[name] = pick(worst[name], value) if name in worst else value
+    return worst
 
 
 def _agree_to_go_on(processes: Processes, stop: bool) -> None:
@@ -92,70 +95,30 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
-    """Inside, every layer's weights are on `bits` bits, whatever it was trained with (PTQ); None: quantizers off."""
-    layers: list[OrthogonalRecurrence | Baseline] = [*recurrences(model), *_baselines(model)]
-    before = [(layer.q_W, layer.q_U) for layer in layers]
-    readers = [m for m in model.modules() if isinstance(m, ReadsOut) and (m.q_V or m.layers[-1].quantizes_V)]
-    before_V = [reader.q_V for reader in readers]
-    for reader in readers:
-        reader.q_V = None if bits is None else Uniform(bits)
-    for layer, own in zip(layers, before, strict=True):
-        layer.q_W, layer.q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in own)
-        if isinstance(layer, OrthogonalRecurrence) and layer.map.structured:
-            layer.q_W = None  # nothing of W is stored
-    try:
+    """Inside, weights are on `bits` bits, whatever they were trained with (PTQ); None: nothing is rounded."""
+    parts = [m for m in model.modules() if isinstance(m, SequenceLayer | ReadsOut | Baseline)]
+    with ExitStack() as inside:
+        for part in parts:
+            inside.enter_context(part.on_bits(bits))
         yield
-    finally:
-        for layer, (q_W, q_U) in zip(layers, before, strict=True):
-            layer.q_W, layer.q_U = q_W, q_U
-        for reader, q_V in zip(readers, before_V, strict=True):
-            reader.q_V = q_V
-
-
-def _baselines(model: nn.Module) -> list[Baseline]:
-    return [module for module in model.modules() if isinstance(module, Baseline)]
-
-
-def _of_layer(layer: OrthogonalRecurrence) -> dict[str, float]:
-    if layer.map.structured:  # its matrix is not stored, and may be too large to write out
-        singular = layer.map.singular_values(layer.W_raw).cpu().double()
-        distance, saturation = (singular.square() - 1).norm(), 0.0
-    else:
-        W = layer.W()
-        W_q = (W if layer.q_W is None else layer.q_W(W)).cpu().double()
-        singular = torch.linalg.svdvals(W_q)
-        distance = (W_q @ W_q.mT - torch.eye(layer.n_h, dtype=torch.float64)).norm()
-        saturation = _clipped_share(W, layer.q_W)
-    return {
-        "orthogonality": float(distance),
-        "sigma_min": float(singular.min()),
-        "sigma_max": float(singular.max()),
-        "saturation": saturation,
-    }
-
-
-def _clipped_share(W: Tensor, quantizer: Quantizer | None) -> float:
-    """Share of entries farther than half a step from their level: those the grid's ends cut off."""
-    if quantizer is None:
-        return 0.0
-    integers, alpha = quantizer.to_int(W)
-    half_step = alpha / 2**quantizer.bits
-    cut = (W - quantizer.dequantize(integers, alpha)).abs() > half_step * (1 + 1e-4)
-    return float(cut.cpu().double().mean())
 
 
 @contextmanager
-def _largest_states(model: nn.Module) -> Iterator[list[float]]:
-    """Collects max|h| of every orthogonal layer, or of a baseline's last states, that runs inside."""
-    largest: list[float] = []
+def _watching(model: nn.Module, steps: int) -> Iterator[list[dict[str, float]]]:
+    """Collects what every layer that runs inside says of its states; of a baseline max|h| of its last states."""
+    seen: list[dict[str, float]] = []
 
-    def look(module: nn.Module, inputs: Any, outputs: tuple[Tensor, Tensor]) -> None:
-        largest.append(float(outputs[1 if isinstance(module, Baseline) else 0].abs().max()))
+    def of_layer(module: nn.Module, inputs: Any, outputs: tuple[Tensor, Tensor]) -> None:
+        assert isinstance(module, SequenceLayer)
+        seen.append(module.state_figures(outputs[0], steps))
 
-    watched: list[nn.Module] = [*recurrences(model), *_baselines(model)]
-    hooks = [layer.register_forward_hook(look) for layer in watched]
+    def of_baseline(module: nn.Module, inputs: Any, outputs: tuple[Tensor, Tensor]) -> None:
+        seen.append({"max_h": float(outputs[1].abs().max())})
+
+    hooks = [layer.register_forward_hook(of_layer) for layer in sequence_layers(model)]
+    hooks += [m.register_forward_hook(of_baseline) for m in model.modules() if isinstance(m, Baseline)]
     try:
-        yield largest
+        yield seen
     finally:
         for hook in hooks:
             hook.remove()

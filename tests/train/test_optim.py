@@ -70,4 +70,4 @@ def test_projunn_is_retracted_and_bjorck_is_not():
 
 def test_unknown_optimizer():
     with pytest.raises(SettingsError, match="Did you mean 'adam'"):
-        make_optimizer(OrthogonalRNN(1, 3, 2), TrainSettings(optimizer="adamw"))
+        make_optimizer(OrthogonalRNN(1, 3, 2), TrainSettings(optimizer="adamm"))

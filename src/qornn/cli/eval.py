@@ -84,8 +84,8 @@ def _of_run(
     from qornn.recipe import find_cell
     from qornn.train import load
     from qornn.train.build import build_task
+    from qornn.train.device import choose_device
     from qornn.train.evaluate import evaluate, quantized
-    from qornn.train.loop import choose_device
 
     trained = load(folder)
     recipe = trained.recipe.override(data_settings(data_dir, trained.recipe.task["name"]))

@@ -19,7 +19,13 @@ Map = Annotated[
         "hadamard-block, cycle or delay.",
     ),
 ]
-Model = Annotated[str, typer.Option("--model", help="Kind of network.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="Kind of network: qornn, stack (rotations and mixes), or a baseline: rnn, lstm, gru, fastrnn, fastgrnn.",
+    ),
+]
 Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
 ActivationBits = Annotated[int, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]

@@ -16,6 +16,10 @@ def run(
     model: Model = "qornn",
     map: Map = None,
     bits: Bits = "recipe",
+    activation_bits: Annotated[
+        str,
+        typer.Option("--activation-bits", help="State bits of --model stack, 4 to 16, or fp for float states."),
+    ] = "recipe",
     steps: Annotated[int | None, typer.Option(help="Training steps; else the recipe's epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
     device: Device = "auto",
@@ -28,12 +32,14 @@ def run(
     """Train a network as its recipe says, in a folder that `qornn resume` can go on with.
 
     Example: qornn train copy --bits 6 --set task.T0=200 --set train.lr=2e-4 --steps 1500
+
+    Example: qornn train digits --model stack --bits 4 --activation-bits 8 --set model.width=24
     """
     from qornn.recipe import resolve
 
     settings = data_settings(data_dir, task) + list(set or [])
     settings += [f"train.{key}={value}" for key, value in (("steps", steps), ("seed", seed)) if value is not None]
-    recipe = resolve(task, model=model, map=map, bits=bits, settings=settings)
+    recipe = resolve(task, model=model, map=map, bits=bits, activation_bits=activation_bits, settings=settings)
 
     from qornn.train import run as runs
     from qornn.train.distributed import rank

@@ -7,10 +7,11 @@ tables. A run folder holds one resolved recipe. Unknown keys are refused with th
 from qornn.recipe.files import AS_THE_RECIPE, names, resolve, strategies
 from qornn.recipe.paper import Cell, cells, find_cell
 from qornn.recipe.recipe import Recipe, from_tables, from_toml, read_run, setting
-from qornn.recipe.settings import ModelSettings, TrainSettings
+from qornn.recipe.settings import STACK, ModelSettings, TrainSettings
 
 __all__ = [
     "AS_THE_RECIPE",
+    "STACK",
     "Cell",
     "ModelSettings",
     "Recipe",

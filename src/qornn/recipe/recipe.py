@@ -11,7 +11,7 @@ from qornn._io.foreign import Unreadable, parse_toml, read_text
 from qornn.bits import FULL_PRECISION
 from qornn.errors import RETIRED, CheckpointError, SettingsError, shown, unknown
 from qornn.recipe.first_edition import renewed
-from qornn.recipe.settings import ModelSettings, TrainSettings
+from qornn.recipe.settings import STACK, STACK_DEFAULTS, ModelSettings, TrainSettings
 from qornn.recipe.values import as_key, as_toml, parse_assignment, refuse_huge, settings_of, typed
 from qornn.structure import MAPS as STRUCTURED
 from qornn.tasks import TASKS
@@ -35,18 +35,19 @@ class Recipe:
                 raise SettingsError(f"{text!r}: a setting is task.NAME, model.NAME or train.NAME, as in train.lr=1e-3")
             if key == "train.steps" and value == 0:  # in a file 0 stands for the epochs
                 raise SettingsError("train.steps must be at least 1, got 0; leave it out to train as the recipe says")
-            if key == "model.map" and value != tables["model"]["map"]:
+            if key == "model.map" and value != tables["model"].get("map"):
                 tables["model"]["map_options"] = {}  # they were another map's
             inner, _, option = name.partition(".")
             if option and table == "model" and inner == "map_options":
-                tables["model"]["map_options"][option] = value
+                tables["model"].setdefault("map_options", {})[option] = value
             else:
                 tables[table][name] = value
         return from_tables(tables)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """As nested plain dicts, the TOML's own shape."""
-        return {"task": dict(self.task), "model": asdict(self.model), "train": asdict(self.train)}
+        """As nested plain dicts, the TOML's own shape; without what means nothing to this kind of network."""
+        model = {key: value for key, value in asdict(self.model).items() if key not in self.model.foreign}
+        return {"task": dict(self.task), "model": model, "train": asdict(self.train)}
 
     def portable_tables(self) -> dict[str, dict[str, Any]]:
         """The tables without where things lie on this machine: no data folder, of another run its name alone."""
@@ -58,7 +59,7 @@ class Recipe:
     def to_toml(self) -> str:
         """Text that `from_toml` reads back as an equal recipe."""
         tables = _written(self.tables())
-        options = tables["model"].pop("map_options")
+        options = tables["model"].pop("map_options", {})
         written = {"task": tables["task"], "model": tables["model"]}
         written |= {"model.map_options": options} if options else {}
         written["train"] = tables["train"]
@@ -114,7 +115,8 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
             raise unknown(f"setting of task {name!r}", key, known)
         task[key] = typed(f"task.{key}", task[key], known[key])
         refuse_huge(f"task.{key}", task[key])
-    model = settings_of(ModelSettings, "model", renewed(tables.get("model", {})))
+    given = renewed(tables.get("model", {}))
+    model = settings_of(ModelSettings, "model", {**(STACK_DEFAULTS if given.get("kind") == STACK else {}), **given})
     if ("map", model.map) in RETIRED:
         raise unknown("map", model.map, STRUCTURED)
     return Recipe(
@@ -125,6 +127,7 @@ def from_tables(tables: Mapping[str, Any]) -> Recipe:
 
 
 def _written(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    if tables["model"]["bits"] is None:
-        tables["model"]["bits"] = FULL_PRECISION
+    for key in STACK_DEFAULTS if tables["model"]["kind"] == STACK else ("bits",):  # left out, they would be a number
+        if tables["model"][key] is None:
+            tables["model"][key] = FULL_PRECISION
     return tables

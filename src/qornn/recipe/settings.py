@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Final
 
-from qornn.errors import SettingsError, unknown
+from qornn.errors import SettingsError, shown, unknown
 from qornn.structure import MAPS as STRUCTURED
 
-SCHEDULES = ("steps", "cosine")
+SCHEDULES = ("steps", "cosine", "one-cycle")
+POOLS = ("last", "mean", "all")
+STATE_BITS = range(4, 17)
+STACK: Final = "stack"  # the kind whose layers are rotations and mixes
+STACK_DEFAULTS: Final = {"bits": 4, "activation_bits": 8}  # where its recipe does not say
+# The keys of [model] that mean something to a stack alone, and those that mean nothing to it.
+OF_STACKS: Final = (
+    *("width", "pairs", "layers", "skip", "pool", "lambda_bits", "r_min", "r_max"),
+    *("integrators", "dropout", "input_bits"),
+)
+OF_OTHERS: Final = (
+    *("n_h", "map", "map_options", "mix", "bits_W", "bits_U", "quantizer", "scale", "activation"),
+    *("readout_activation", "init", "init_U", "init_V", "gain_V"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +38,7 @@ class ModelSettings:
     bits_W: int | None = None  # None: the same as bits
     bits_U: int | None = None  # None: the same as bits
     bits_V: int | None = None  # None: float, or with a structured map the same as bits
-    activation_bits: int | None = None  # fastrnn, fastgrnn: of the state while training; else states are float
+    activation_bits: int | None = None  # stack, fastrnn, fastgrnn: of the state while training; else states are float
     quantizer: str = "uniform"
     scale: str = "tensor"
     activation: str = "relu"
@@ -34,6 +47,62 @@ class ModelSettings:
     init_U: str = "xavier-normal"
     init_V: str = "xavier-normal"
     gain_V: float = 1.0
+    # Of kind "stack" alone.
+    width: int = 16  # outputs of each mix
+    pairs: int | None = None  # of each layer of rotations; None: as many as width
+    layers: int = 2  # of rotations
+    skip: bool = False  # a mix reads besides what its rotations were given
+    pool: str | None = None  # last or mean; None: mean, or all where the task reads every step
+    lambda_bits: int | None = None  # 8 to 12; None: 8
+    r_min: float = 0.6  # radii of λ before training
+    r_max: float = 0.99
+    integrators: int = 0  # pairs of each layer that start with λ = 1
+    dropout: float = 0.0  # share of the mixes' outputs set to zero while training
+    input_bits: int | None = None  # None: lossless up to 12 where the task says what raw samples are, else 8
+
+    def __post_init__(self) -> None:
+        self._refuse_foreign()
+        if self.kind != STACK:
+            return
+        for name in ("width", "pairs", "layers"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise SettingsError(f"model.{name} must be at least 1, got {value}")
+        if self.activation_bits is not None and self.activation_bits not in STATE_BITS:
+            low, high = STATE_BITS[0], STATE_BITS[-1]
+            raise SettingsError(
+                f"activation_bits of a stack must be in {low}..{high}, or fp for float states, "
+                f"got {self.activation_bits}"
+            )
+        if self.pool is not None and self.pool not in POOLS:
+            raise unknown("model.pool", self.pool, POOLS)
+
+    def _refuse_foreign(self) -> None:
+        """Settings of another kind of network would change nothing, and nobody would know."""
+        defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
+        for name in self.foreign:
+            if getattr(self, name) != defaults[name]:
+                got = f"model.{name}={shown(getattr(self, name))}"
+                if self.kind == STACK:
+                    raise SettingsError(
+                        f"{got} means nothing to a stack; its size is model.width, model.pairs and model.layers, and "
+                        "--model stack trains one"
+                    )
+                raise SettingsError(f"{got} is a setting of --model stack alone; this model is {shown(self.kind)}")
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The keys that mean nothing to this kind of network: they have their defaults, and are not written."""
+        return OF_OTHERS if self.kind == STACK else OF_STACKS
+
+    @property
+    def n_out(self) -> int:
+        """Numbers that V reads."""
+        return self.width if self.kind == STACK else self.n_h
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of each layer of rotations."""
+        return self.width if self.pairs is None else self.pairs
 
     @property
     def shape(self) -> dict[str, int]:
@@ -49,7 +118,7 @@ class ModelSettings:
         """Bits of the widest stored matrix: of W and U, or where W is not stored of U and V. None: full precision."""
         if self.bits is None:
             return None
-        structured = self.kind == "qornn" and self.map in STRUCTURED
+        structured = self.kind == STACK or (self.kind == "qornn" and self.map in STRUCTURED)
         own = (self.bits_U, self.bits_V) if structured else (self.bits_W, self.bits_U)
         return max(self.bits if k is None else k for k in own)
 
@@ -64,7 +133,8 @@ class TrainSettings:
     divider_U: float = 1.0  # of U's
     lr_factor: float = 1.0  # the learning rate is multiplied by this every lr_every epochs
     lr_every: int = 1
-    schedule: str = "steps"  # or "cosine": down to nothing at the end
+    decay: float = 0.0  # of matrices, with the optimizer adamw: a weight loses lr·decay of itself at every step
+    schedule: str = "steps"  # or "cosine": down to nothing at the end; "one-cycle": after a rise over the first tenth
     warmup: int = 0  # steps of linear rise to lr
     clip: float = 0.0  # gradient norm; 0: none
     state_penalty: float = 0.0  # of the last state's mean square: small states leave integers fine steps
@@ -86,6 +156,10 @@ class TrainSettings:
             _at_least(name, getattr(self, name), 0)
         if not 0 <= self.state_penalty < float("inf"):
             raise SettingsError(f"train.state_penalty must be a number of 0 or more, got {self.state_penalty}")
+        if not 0 <= self.decay < float("inf"):
+            raise SettingsError(f"train.decay must be a number of 0 or more, got {self.decay}")
+        if self.decay and self.optimizer != "adamw":
+            raise SettingsError(f"train.decay={self.decay} is of the optimizer adamw, not of {self.optimizer!r}")
         if self.schedule not in SCHEDULES:
             raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:

@@ -10,7 +10,7 @@ from typing import Any
 
 from qornn._io.foreign import Unreadable, is_number, parse_toml
 from qornn._io.text import readable
-from qornn.bits import parse_bits
+from qornn.bits import FULL_PRECISION, parse_bits
 from qornn.errors import SettingsError, shown, unknown
 
 
@@ -33,6 +33,8 @@ def typed(key: str, value: Any, field: Field[Any]) -> Any:
     kind = kind.removesuffix("|None")
     if key == "model.bits":
         return parse_bits(value)
+    if key == "model.activation_bits" and value == FULL_PRECISION:
+        return None
     if value is None and (optional or field.default is MISSING):
         return None
     if kind.startswith("dict") and isinstance(value, Mapping):

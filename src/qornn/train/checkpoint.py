@@ -25,6 +25,7 @@ SCHEMA = 1
 KEPT = 2  # the newest and the one before it
 MOMENTS: dict[type[torch.optim.Optimizer], tuple[str, ...]] = {
     torch.optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
+    torch.optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
     torch.optim.RMSprop: ("step", "square_avg"),
 }
 LARGEST = 1 << 36  # bytes of a file of weights

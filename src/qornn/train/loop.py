@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -13,14 +12,17 @@ import torch
 from torch import nn
 
 from qornn.draws import drawing
-from qornn.errors import DivergenceError, SettingsError, unknown
+from qornn.errors import DivergenceError, SettingsError
+from qornn.model import alone
 from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
+from qornn.train.device import choose_device
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import Stopped, diagnostics, evaluate
 from qornn.train.log import Display, MetricsLog, draw_curve, read_metrics
+from qornn.train.objective import diverged, freeze, named, penalties, verdict
 from qornn.train.optim import (
     learning_rate,
     make_optimizer,
@@ -32,10 +34,10 @@ from qornn.train.optim import (
 from qornn.train.process import flush_denormals, stop_politely
 from qornn.train.surroundings import own_torch
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
 REPAIR_EVERY = 1000  # steps between looks at whether round-off has carried a retracted W off the manifold
 CURVE_SECONDS = 10  # between drawings of the learning curve
 EXPLOSION = 1e6  # times the best loss so far
+FREEZE = 0.8  # of the training: then the steps of rounded states stay where they are
 
 
 class Interrupted(Exception):
@@ -148,23 +150,18 @@ class Trainer:
         share = batch.rows(*self.rows)
         part = share.to(self.device)
         try:
-            with drawing(self.settings.seed, self.step, self.processes.rank):
+            # Frozen or not is a function of the step alone, so that resuming repeats it.
+            freeze(self.model, self.step >= FREEZE * self.total)
+            with drawing(self.settings.seed, self.step, self.processes.rank), alone(self.processes.world == 1):
                 y, h = model(part.x, lengths=part.lengths)
         except SettingsError as error:  # weights that no map accepts any more, or a bad sample
             raise self._stopped(str(error)) from error
         self._last = part, y.detach()
         # DDP averages over processes; this weight makes the average the mean over the global batch's targets.
         loss = self.task.loss(y, part) * (share.weight * self.processes.world / batch.weight)
-        objective = loss
-        for layer in self.layers:
-            if (penalty := layer.penalty()) is not None:
-                objective = objective + penalty
-        if self.settings.state_penalty:
-            last = h[-1] if isinstance(h, tuple) else h  # a stack gives the states of all its layers
-            mean_square = last.square().mean() * (len(last) * self.processes.world / len(batch.x))
-            objective = objective + self.settings.state_penalty * mean_square
+        share_of_batch = len(part.x) * self.processes.world / len(batch.x)
         self.optimizer.zero_grad(set_to_none=True)
-        objective.backward()
+        (loss + penalties(self.layers, h, self.settings.state_penalty * share_of_batch)).backward()
         norm = self._clip()
         facts = torch.tensor([loss.item() / self.processes.world, float(asked)], dtype=torch.float64)
         value, stop = self.processes.sum(facts).tolist()
@@ -192,12 +189,7 @@ class Trainer:
 
     def _stopped(self, what: str) -> DivergenceError:
         saved = checkpoints.files(self.out / "checkpoint") if self.out else []
-        return DivergenceError(
-            f"diverged at step {self.step}: {what}. Likely cause: states that grow at every step "
-            f"(σ_max of W_q above 1) or too large a learning rate (now {self.settings.lr:g}). "
-            "Try a smaller train.lr, train.clip=1, model.scale=row or more bits. "
-            f"Last good checkpoint: {saved[-1] if saved else 'none yet'}"
-        )
+        return diverged(self.step, what, self.settings.lr, saved[-1] if saved else None, recurrent=bool(self.layers))
 
     def _record(self, log: MetricsLog, display: Display, batch: Batch, loss: float, norm: float) -> None:
         s = self.settings
@@ -213,7 +205,7 @@ class Trainer:
             found = diagnostics(self.model, batch)
             record |= {"validation": None if math.isnan(value) else value, **found}
             if self.processes.first:
-                display.say(self._verdict(value, loss, found))
+                display.say(f"step {self.step}  loss {loss:.4g}  {verdict(self.task, value)}  {named(found)}")
         if record:
             log.write({"step": self.step, "epoch": round(self.step / self.steps_per_epoch, 4), **record})
         if "validation" in record and self.out is not None and self.processes.first:
@@ -238,13 +230,6 @@ class Trainer:
             processes=self.processes,
             stop=lambda: bool(self._asked),
         )
-
-    def _verdict(self, value: float, loss: float, found: dict[str, float]) -> str:
-        task = self.task
-        verdict = "NC" if math.isnan(value) or not task.converged(value) else "converged"
-        score = "no validation set" if math.isnan(value) else f"validation {task.metric_name} {value:.5g}"
-        facts = "  ".join(f"{name} {number:.4g}" for name, number in found.items())
-        return f"step {self.step}  loss {loss:.4g}  {score} (naive {task.naive_baseline:.4g}: {verdict})  {facts}"
 
     def _final(self, began: float) -> dict[str, Any]:
         value = self._evaluate("test")
@@ -313,21 +298,3 @@ class Trainer:
             for _ in range(repeats):
                 self._one_step(model, next(batches), False)
             return (time.monotonic() - began) / repeats
-
-
-def choose_device(name: str | torch.device) -> torch.device:
-    """The device of that name; "auto" takes CUDA, then MPS, then the CPU."""
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    kind, _, number = str(name).partition(":")
-    known = isinstance(name, str | torch.device) and kind in DEVICES
-    if not known or not (number.isdecimal() or not number):
-        raise unknown("device", name, DEVICES)
-    if kind == "auto":
-        kind = next(device for device in ("cuda", "mps", "cpu") if there[device])
-    if not there[kind]:
-        raise SettingsError(
-            f"device {str(name)!r} is not available here; choose {', '.join(d for d in there if there[d])}"
-        )
-    if kind == "cuda" and not number:
-        number = os.environ.get("LOCAL_RANK", "0")  # one card for each process of torchrun
-    return torch.device(f"{kind}:{number}" if number else kind)

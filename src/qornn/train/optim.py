@@ -9,11 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from qornn.errors import unknown
-from qornn.model import OrthogonalRecurrence
+from qornn.model import OrthogonalRecurrence, SequenceLayer
 from qornn.recipe import TrainSettings
 
+SLOW = 4.0  # divider of what `layer.slow()` names
+RISE = 0.1  # of a one-cycle training
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
     "rmsprop": lambda groups: torch.optim.RMSprop(groups, alpha=0.99, eps=1e-8),
 }
 
@@ -23,19 +26,33 @@ def recurrences(model: nn.Module) -> list[OrthogonalRecurrence]:
     return [module for module in model.modules() if isinstance(module, OrthogonalRecurrence)]
 
 
+def sequence_layers(model: nn.Module) -> list[SequenceLayer]:
+    """Every layer of the model."""
+    return [module for module in model.modules() if isinstance(module, SequenceLayer)]
+
+
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    """The optimizer of that name; the groups of W and U carry the dividers of their learning rates."""
+    """The optimizer of that name; groups carry the dividers of their learning rates, and matrices may decay."""
     if settings.optimizer not in OPTIMIZERS:
         raise unknown("optimizer", settings.optimizer, OPTIMIZERS)
     W = [layer.W_raw for layer in recurrences(model) if layer.map.learned]
     U = [layer.U_raw for layer in recurrences(model)] if settings.divider_U != 1 else []
-    rest = [p for p in model.parameters() if p.requires_grad and not any(p is own for own in (*W, *U))]
+    slow = [parameter for layer in sequence_layers(model) for parameter in layer.slow()]
+    taken = {id(p) for p in (*W, *U, *slow)}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
+    divided = ((W, settings.divider), (U, settings.divider_U), (slow, SLOW), (rest, 1.0))
     groups = [
-        {"params": W, "divider": settings.divider},
-        {"params": U, "divider": settings.divider_U},
-        {"params": rest, "divider": 1.0},
+        {"params": chosen, "divider": divider, **_decay(settings, matrices)}
+        for parameters, divider in divided
+        for matrices in (False, True)
+        if (chosen := [p for p in parameters if (p.ndim >= 2) == matrices])
     ]
-    return OPTIMIZERS[settings.optimizer]([group for group in groups if group["params"]])
+    return OPTIMIZERS[settings.optimizer](groups)
+
+
+def _decay(settings: TrainSettings, matrices: bool) -> dict[str, float]:
+    """Of matrices alone: a bias or a λ has no reason to be small."""
+    return {"weight_decay": settings.decay if matrices else 0.0} if settings.optimizer == "adamw" else {}
 
 
 def total_steps(steps_per_epoch: int, settings: TrainSettings) -> int:
@@ -46,11 +63,16 @@ def total_steps(steps_per_epoch: int, settings: TrainSettings) -> int:
 def learning_rate(step: int, steps_per_epoch: int, settings: TrainSettings) -> float:
     """lr · lr_factor^⌊epoch/lr_every⌋, or half a cosine, after a linear rise over the first `warmup` steps.
 
-    A fraction of the training goes through the same epochs, each shortened by it.
+    One cycle is a linear rise over the first tenth, then half a cosine. A fraction of the training goes through the
+    same epochs, each shortened by it.
     """
-    if settings.schedule == "cosine":
+    if settings.schedule != "steps":
         end = settings.steps or total_steps(steps_per_epoch, settings)
-        lr = settings.lr * (1 + math.cos(math.pi * min(1.0, step / end))) / 2
+        rise = math.ceil(RISE * end) if settings.schedule == "one-cycle" else 0
+        if step < rise:
+            lr = settings.lr * (step + 1) / rise
+        else:
+            lr = settings.lr * (1 + math.cos(math.pi * min(1.0, (step - rise) / max(end - rise, 1)))) / 2
     else:
         epoch = int(step / settings.fraction) // steps_per_epoch
         lr = settings.lr * settings.lr_factor ** (epoch // settings.lr_every)

@@ -17,18 +17,20 @@ from qornn._io.folders import LOCK, is_free
 from qornn._io.foreign import Unreadable, is_number, is_there, read_json
 from qornn.errors import CheckpointError, SettingsError, shown
 from qornn.maps import is_structured
-from qornn.recipe import AS_THE_RECIPE, Recipe, find_cell, read_run, resolve
+from qornn.recipe import AS_THE_RECIPE, STACK, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
-from qornn.train.build import build_model, build_task
+from qornn.train.build import build_model, build_task, hold_inputs
+from qornn.train.device import choose_device
 from qornn.train.distributed import join, leave, rank
 from qornn.train.log import Display
-from qornn.train.loop import Trainer, choose_device
+from qornn.train.loop import Trainer
 
 MODEL_FILE = "model.safetensors"
 FIGURES = {"value", "baseline", "steps", "seconds", "orthogonality", "sigma_min", "sigma_max", "saturation", "max_h"}
+FIGURES |= {"lambda_max", "saturated_states"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,17 @@ def train(
     model: str = "qornn",
     map: str | None = None,
     bits: int | str | None = AS_THE_RECIPE,
+    activation_bits: int | str | None = AS_THE_RECIPE,
     out: str | Path | None = None,
     settings: Iterable[str] = (),
     device: str = "auto",
     quiet: bool = False,
 ) -> Run:
-    """Train a recipe: `qornn.train("pmnist", bits=5, out="runs/pm5")`; settings as in `["train.lr=1e-3"]`."""
-    recipe = resolve(task, model=model, map=map, bits=bits, settings=settings)
+    """Train a recipe: `qornn.train("pmnist", bits=5, out="runs/pm5")`; settings as in `["train.lr=1e-3"]`.
+
+    `activation_bits` are of `model="stack"`, whose states are rounded while training.
+    """
+    recipe = resolve(task, model=model, map=map, bits=bits, activation_bits=activation_bits, settings=settings)
     return start(recipe, out, device=device, quiet=quiet)
 
 
@@ -127,11 +133,15 @@ def _with_weights(recipe: Recipe, tensors: Mapping[str, Tensor], made: object, p
 
 def _check_size(recipe: Recipe, task: Task, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Refuse weights of another size than the recipe's before a network of that size is made: it may be huge."""
-    n_h = recipe.model.n_h
-    stored = recipe.model.kind == "qornn" and not is_structured(recipe.model.map)
-    for name, shape in {"V": (task.n_o, n_h), **({"recurrence.W_raw": (n_h, n_h)} if stored else {})}.items():
-        if name in tensors and tuple(tensors[name].shape) != shape:
-            there = tuple(tensors[name].shape)
+    m = recipe.model
+    shapes = {"V": (task.n_o, m.n_out)}
+    if m.kind == STACK:
+        shapes[f"layers.{2 * m.layers}.C_raw"] = (m.width, 2 * m.n_pairs)  # of the last mix
+    elif m.kind == "qornn" and not is_structured(m.map):
+        shapes["recurrence.W_raw"] = (m.n_h, m.n_h)
+    for name, shape in shapes.items():
+        there = tuple(tensors[name].shape) if name in tensors else "absent"
+        if there != shape and (name in tensors or m.kind == STACK):
             raise CheckpointError(f"{path} belongs to another model: {name} is {there} there and {shape} here")
 
 
@@ -212,6 +222,7 @@ def _take_start_weights(trainer: Trainer) -> None:
         where = shown(str(file), length=500)[1:-1]
         raise SettingsError(f"train.start must be a finished run, but there is no {where}; leave it out, or finish it")
     checkpoints.load_into(trainer.model, checkpoints.load_tensors(file)[0], file)
+    hold_inputs(trainer.model, trainer.task)  # its inputs may have had other bits
 
 
 def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
@@ -224,7 +235,7 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
         "task": recipe.task["name"],
         **figures,
         "bits": recipe.model.weight_bits,
-        "activation_bits": None,
+        "activation_bits": recipe.model.activation_bits if recipe.model.kind == STACK else None,
         "paper": cell.paper if cell else None,
         "run": str(folder),
     }

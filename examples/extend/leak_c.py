@@ -11,7 +11,7 @@ from qornn.integer.layout import DEVICE
 def leak(layer: Leak, place: Place) -> Code:
     """One array, updated in place; where the next layer reads whole groups, zeros fill it up."""
     name, s = f"{place.name}_layer{place.index}", f"s{place.index}"
-    units = max(layer.units, place.after.room(layer.output, DEVICE) if place.after else 0)
+    units = max(layer.units, place.room)
     return Code(
         layer=layer,
         name=name,

@@ -57,6 +57,9 @@ def mutate(data, rng):
 
 def tamper(value, rng):
     """One leaf, or one whole branch, replaced, removed or added."""
+    if isinstance(value, list) and value and isinstance(value[0], dict) and rng.random() < 0.9:  # layers
+        at = rng.integers(len(value))
+        return [*value[:at], tamper(value[at], rng), *value[at + 1 :]]
     if not isinstance(value, dict) or not value or rng.random() < 0.1:
         return JUNK[rng.integers(len(JUNK))]
     value = dict(value)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import safetensors.numpy
 from single import changed
+from stacks import make_stack
 from strategies import paper, per_row, random_net, random_readout
 from structured_programs import KINDS as STRUCTURED
 from structured_programs import make_program, make_W
@@ -30,6 +31,8 @@ def bases():
             make_program(make_W(kind, rng, small=True), "multiplier", "biased", k_a=5, bits_V=3 + number)
             for number, kind in enumerate(STRUCTURED)
         ),
+        make_stack(5, layers=1, width=3, pairs=2, skip=True, window=2, channels=1),
+        make_stack(6, layers=1, width=3, pairs=2, stem=False, codes=True, steps="all", lambda_bits=11),
     ]
 
 

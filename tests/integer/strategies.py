@@ -234,14 +234,19 @@ def programs(draw, tables=True):
         program = paper(net, form, readout, steps)
     if isinstance(program.input, Samples) and draw(st.booleans()):
         low, high = sorted(rng.integers(-(2**15), 2**15, 2).tolist())
+        window = draw(st.sampled_from([w for w in range(1, n_i + 1) if n_i % w == 0]))
+        channels, bits = n_i // window, draw(st.sampled_from([14, 31]))  # of 14 bits, products have 32
+        raw_scale = program.input.raw_scale
         normalised = replace(
             program.input,
             low=low,
             high=high,
-            offset=rng.integers(-1000, 1000, n_i),
-            multiplier=rng.integers(0, 2**31, n_i),
-            shift=rng.integers(20, 45, n_i),
+            offset=rng.integers(-1000, 1000, channels),
+            multiplier=rng.integers(0, 2**bits, channels),
+            shift=rng.integers(20, 45, channels) if bits > 14 else rng.integers(0, 31, channels),
             scale=draw(st.none() | st.floats(1e-3, 1e3)),
+            raw_scale=None if raw_scale is None else raw_scale[:channels],
+            window=window,
         )
         program = changed(program, input=normalised)
     return program.with_provenance(**draw(st.dictionaries(st.text(), json_values, max_size=3)))

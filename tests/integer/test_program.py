@@ -184,7 +184,7 @@ def test_the_true_size_is_what_is_stored(program):
     if isinstance(program.activation, ModReLU):
         size += n_h * (8 if program.scheme == "per-row" else 4)
     if isinstance(program.input, Samples) and not program.input.plain:
-        size += n_i * 9
+        size += len(program.input.offset) * 9
     assert program.true_bytes == size + program.requant.stored_bytes
 
 

@@ -18,8 +18,9 @@ from strategies import paper, per_row, programs, random_input, random_net, same
 
 from qornn.errors import ProgramError, WriteError
 from qornn.integer.inputs import INPUTS, Samples
-from qornn.integer.layers import Recurrent
+from qornn.integer.layers import LAYERS, Mix
 from qornn.integer.packing import pack, unpack
+from qornn.integer.program import IntegerProgram
 from qornn.integer.readout import READOUTS
 from qornn.integer.simulate import simulate
 from qornn.integer.size import size
@@ -58,6 +59,20 @@ def test_equality_in_these_tests_sees_every_field():
         assert not same(base, changed(base, **{part: replace(getattr(base, part), **change)}))
     assert not same(base, changed(base, steps="last"))
     assert not same(base, base.with_provenance(a=1))
+
+
+def test_a_file_of_schema_3_opens_as_it_was(tmp_path):
+    """It says nothing of windows and of the steps of a mean."""
+    path = tmp_path / "net.qornn"
+    for program in (bases()[3], bases()[1]):
+        program.save(path)
+        _, facts, tensors = split(path.read_bytes())
+        assert facts["schema"] == 4
+        facts["schema"] = 3
+        facts["input"].pop("window", None)
+        facts["readout"].pop("steps_max", None)
+        path.write_bytes(sealed(facts, tensors))
+        assert same(load(path), program)
 
 
 def without_raw_units():
@@ -316,9 +331,12 @@ def test_floats_return_exactly(tmp_path):
 
 
 def test_every_kind_of_part_is_saved_by_these_tests():
-    parts = {**Recurrent.parts, "input": INPUTS, "readout": READOUTS}
-    seen = {(name, type(getattr(program, name))) for program in bases() for name in parts}
-    assert seen == {(name, cls) for name, kinds in parts.items() for cls in kinds.values()}
+    parts = {(IntegerProgram, "input"): INPUTS, (IntegerProgram, "readout"): READOUTS}
+    parts |= {(layer, name): kinds for layer in LAYERS.values() for name, kinds in layer.parts.items()}
+    wholes = [whole for program in bases() for whole in (program, *program.layers)]
+    seen = {(cls, name, type(getattr(whole, name))) for whole in wholes for cls, name in parts if type(whole) is cls}
+    optional = {(Mix, "S", type(None))}
+    assert seen == {(*place, cls) for place, kinds in parts.items() for cls in kinds.values()} | optional
     assert any(isinstance(program.input, Samples) and program.input.scale for program in bases())
 
 
@@ -332,7 +350,10 @@ def test_saving_and_loading_need_no_torch(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("layers", 1, "kind", value="lstm"), r"program: layer 1 is of no kind known here \(recurrent, rotations, mix\): 'lstm'"),
+        (
+            put("layers", 1, "kind", value="lstm"),
+            r"program: layer 1 is of no kind known here \(recurrent, rotations, mix\): 'lstm'",
+        ),
         (put("layers", 1, "more", value={}), "program: layer 1 should have W, U, state, activation, requant, not"),
         (put("layers", 1, "W", "bits", value=9), "program: layer 1: bits of W must be a whole number in 2..8, got 9"),
         (put("layers", 1, "requant", "shift_U", value=30), "program: layer 1: a sum of this program can reach"),

@@ -24,9 +24,21 @@ needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
 
 
 def make(
-    form="per-row", activation="relu", *, codes=False, integer=False, relu=False, seed=0, normalised=False, **sizes
+    form="per-row",
+    activation="relu",
+    *,
+    codes=False,
+    integer=False,
+    relu=False,
+    seed=0,
+    normalised=False,
+    window=1,
+    **sizes,
 ):
-    """A program; `form` as in requant, or per-row+I for the identity offset, per-row~ for rows that differ."""
+    """A program; `form` as in requant, or per-row+I for the identity offset, per-row~ for rows that differ.
+
+    Samples are normalised in 64 bits, or with normalised="narrow" in 32 and with raw units of their own.
+    """
     settings = {"n_i": 3, "n_h": 13, "n_o": 3, "k": 4, "k_U": 5, "k_a": 9, "e": 2, "m": 0, **sizes}
     net = random_net(seed, alphas=(0.40625, 0.75, 1.25), activation=activation, codes=codes, **settings)
     rng = np.random.default_rng(seed)
@@ -42,16 +54,17 @@ def make(
     else:
         program = paper(net, form, readout)
     if normalised:
-        n_i = settings["n_i"]
+        channels, down = settings["n_i"] // window, 17 if normalised == "narrow" else 0
         samples = replace(
             program.input,
             low=-3000,
             high=20000,
-            offset=rng.integers(-1000, 1000, n_i),
-            multiplier=rng.integers(2**20, 2**31, n_i),
-            shift=np.full(n_i, 36),
+            offset=rng.integers(-1000, 1000, channels),
+            multiplier=rng.integers(2**20, 2**31, channels) >> down,
+            shift=np.full(channels, 36 - down),
             scale=0.01,
-            raw_scale=None,
+            raw_scale=np.exp2(np.arange(channels) - 3) if down else None,
+            window=window,
         )
         program = changed(program, input=samples)
     return program if integer else changed(program, readout=replace(program.readout, relu=relu))

@@ -26,6 +26,8 @@ CASES = [
     {"form": "per-row", "activation": "identity", "k": 7, "n_h": 3, "relu": True, "normalised": True},
     {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
     {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
+    {"form": "multiplier", "k": 4, "n_h": 11, "n_i": 6, "normalised": "narrow", "window": 3},
+    {"form": "per-row", "k": 3, "n_h": 11, "n_i": 6, "normalised": True, "window": 2},
 ]
 # Samples of all 16 bits (k_i = k + k_a - k_U - e), few of them and many: U column by column and row by row.
 WIDE = [

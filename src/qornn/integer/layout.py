@@ -137,6 +137,11 @@ def blocks(W: np.ndarray, rows: int = 16, columns: int = 4) -> np.ndarray:
     )
 
 
+def pairs(W: np.ndarray, rows: int = 16) -> np.ndarray:
+    """Blocks of 16 rows × 2 columns of 16 bits, as qornn_pairs.h wants them.  # -> (bands of rows, pairs, 16, 2)"""
+    return blocks(W.astype(np.int16), rows, 2)
+
+
 def aligned(array: np.ndarray, boundary: int = 64) -> np.ndarray:
     """The same bytes starting at a multiple of `boundary`: a register's load must not straddle two cache lines."""
     room = np.empty(array.nbytes + boundary, np.uint8)

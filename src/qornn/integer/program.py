@@ -20,6 +20,7 @@ from qornn.integer.activations import Activation
 from qornn.integer.check import Checked, of_layer
 from qornn.integer.inputs import Input
 from qornn.integer.layers import Layer, Recurrent, sources
+from qornn.integer.layout import Layout
 from qornn.integer.matrices import Matrix, RecurrentMatrix
 from qornn.integer.readout import Readout, Steps
 from qornn.integer.requant import LIMIT, Requant
@@ -68,6 +69,12 @@ class IntegerProgram(Checked):
     def walk(self) -> zip[tuple[Layer, Source]]:
         """Each layer with what it reads."""
         return zip(self.layers, sources(self.input, self.layers), strict=True)
+
+    def rooms(self, layout: Layout) -> list[int]:
+        """Numbers that what each layer reads needs room for: its own kernels, and a skip after it, may read more."""
+        own = [layer.room(source, layout) for layer, source in self.walk()]
+        skips = [layer.skip_room(source, layout) for layer, source in self.walk()]
+        return [max(room, skip) for room, skip in zip(own, [*skips[1:], 0], strict=True)]
 
     @property
     def n_i(self) -> int:
@@ -125,7 +132,7 @@ class IntegerProgram(Checked):
     @property
     def native(self) -> bool:
         """Whether the host's engine in C has every part of it; numpy runs the others."""
-        return not self.numpy_only and self.readout.native and all(layer.native for layer in self.layers)
+        return not self.numpy_only and all(layer.native for layer in self.layers)
 
     @property
     def accumulator_bound(self) -> int:

@@ -198,7 +198,7 @@ class IntReadout(Readout):
 
     def fields(self, layout: Layout, *, wide: bool) -> Fields:
         found: Fields = {**self.common_fields(), "kind": "QORNN_INT", "b_o_int": self.bias}
-        if not layout.host and (self.bits < WHOLE or self.mix or wide):
+        if not layout.host and (self.bits < WHOLE or self.mix or self.pooled or wide):
             return found | {"bits_V": self.bits, "V_packed": pack_stream(self.laid_out_V(), self.bits)}
         return found | {"V_int": self.laid_out_V()}
 

@@ -70,11 +70,6 @@ class Readout(check.Checked, ABC):
         """Whether the mean of all steps is read out."""
         return self.steps == "mean"
 
-    @property
-    def native(self) -> bool:
-        """Whether the host's engine in C has it."""
-        return not self.pooled
-
     def way_out(self, top: int) -> str:
         """What to change where the sums of outputs up to `top` do not fit."""
         return "use fewer activation bits or bits of V"
@@ -156,6 +151,7 @@ class Readout(check.Checked, ABC):
             "relu": int(self.relu),
             "mix": int(self.mix),
             "steps": f"QORNN_{self.steps.upper()}",
+            "steps_max": self.steps_max or 0,
         }
 
     def laid_out_V(self) -> np.ndarray:

@@ -1,11 +1,12 @@
-/* What is read out of the last layer's states: y = V h_i + b_o, float32, or V of at most 8 bits and 32-bit sums. */
+/* What is read out of the last layer: y = V h_i + b_o, float32, or V of at most 8 bits and 32-bit sums.
+   Of the mean of all steps, y = V sum h_i + T b_o: the largest of them needs no division. */
 #ifndef QORNN_READOUT_H
 #define QORNN_READOUT_H
 
 #include "qornn.h"
 
-enum { QORNN_FLOAT, QORNN_INT }; /* kind */
-enum { QORNN_LAST, QORNN_ALL };  /* steps */
+enum { QORNN_FLOAT, QORNN_INT };             /* kind */
+enum { QORNN_LAST, QORNN_ALL, QORNN_MEAN }; /* steps */
 
 typedef struct {
     uint32_t n_o;
@@ -15,6 +16,7 @@ typedef struct {
     uint8_t relu;
     uint8_t mix;    /* S h is read out, S Sylvester's matrix, n_h a power of 2: V or V_packed then lie column by column */
     uint8_t bits_V; /* V_packed: one stream of fields v + 2^(bits_V-1) row by row */
+    uint32_t steps_max; /* MEAN: after so many steps the sums and T are halved */
     float scale;
     const float *V; /* row by row */
     const float *b_o;
@@ -58,6 +60,29 @@ QORNN_INLINE void qornn_read_int_wide(const qornn_readout *p, const int32_t *h, 
         return;
     }
     qornn_readout_packed_wide(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
+}
+
+/* One step more of a mean: the sums (n_h) and their count T. Both are halved in time, so a stream may run for ever. */
+QORNN_INLINE void qornn_mean_add(const qornn_readout *p, const int16_t *h, int32_t *sums, uint32_t *count) {
+    const int full = *count == p->steps_max;
+    *count = (full ? *count / 2u : *count) + 1u;
+    if (QORNN_RARELY(full)) {
+        QORNN_ROLLED
+        for (size_t j = 0; j < p->n_h; j++) {
+            sums[j] = (sums[j] + 1) >> 1;
+        }
+    }
+    for (size_t j = 0; j < p->n_h; j++) {
+        sums[j] += p->relu && h[j] < 0 ? 0 : h[j];
+    }
+}
+
+/* y (n_o) of these sums. */
+QORNN_INLINE void qornn_read_mean(const qornn_readout *p, const int32_t *sums, uint32_t count, int32_t *y) {
+    qornn_readout_packed_wide(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, 0, sums, y);
+    for (size_t o = 0; o < p->n_o; o++) {
+        y[o] += p->b_o_int[o] * ((int32_t)count - 1); /* one was added with V */
+    }
 }
 
 #endif

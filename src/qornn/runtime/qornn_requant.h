@@ -2,6 +2,7 @@
 #ifndef QORNN_REQUANT_H
 #define QORNN_REQUANT_H
 
+#include "qornn_powers.h"
 #include "qornn_recurrent.h"
 
 /* min((a multiplier + 2^(shift-1)) >> shift, top) */
@@ -32,19 +33,8 @@ QORNN_INLINE int32_t qornn_by_shift(uint32_t a, unsigned shift, int32_t top) {
 
 /* (z + half) >> shift of a signed z, ties away from zero, within -top..top, top = 2^(bits-1) - 1. */
 QORNN_INLINE int32_t qornn_by_signed_shift(int32_t z, unsigned shift, unsigned bits) {
-    const int32_t top = (int32_t)((1u << (bits - 1)) - 1u), negative = z >> 31;
-    int32_t v = shift ? (z + (1 << (shift - 1)) + negative) >> shift : z;
-#if defined(__ARM_FEATURE_SAT)
-    v = v < -top - 1 ? -top - 1 : v > top ? top : v; /* one instruction */
-    return v - ((v + top) >> 31);                    /* and what is one too low */
-#elif defined(__thumb__) || defined(__riscv)
-    if (QORNN_RARELY((uint32_t)((v + negative) ^ negative) >> (bits - 1))) { /* |v|: a branch is cheaper than two limits */
-        v = v < 0 ? -top : top;
-    }
-    return v;
-#else
-    return v < -top ? -top : v > top ? top : v;
-#endif
+    const int32_t negative = z >> 31;
+    return qornn_saturated(shift ? (z + (1 << (shift - 1)) + negative) >> shift : z, negative, bits);
 }
 
 /* Scheme paper: one factor for all rows, from z = 2^shift_W sum W_i h_i + 2^shift_U sum U_i x_i. */

@@ -70,7 +70,8 @@ def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Di
     try:
         if "outputs" in rows:
             got, key = rows["outputs"].astype(np.int32), "output"
-            want = program.readout.outputs(rows["state"][None, -program.n_out :].astype(np.int16))[0]
+            read, count = rows["read"][None, : program.n_out], rows["read"][program.n_out :]
+            want = program.readout.outputs(read, count)[0]
             got = got.view(program.readout.dtype)
         else:
             got, key = rows["state"], "unit"

@@ -37,13 +37,14 @@ def memory(layers: list[Code], readout: Fields, *, data: int, state: int, output
     def of(fields: Fields, *begins: str) -> int:
         return sum(array.nbytes for name, array in arrays_of("", fields).items() if name[1:].startswith(begins))
 
-    W = sum(of(code.fields, "W_", "signs") for code in layers)
-    U = sum(of(code.fields, "U_") for code in layers)
+    stored: dict[str, int] = {}
+    for code in layers:
+        for what, begins in code.stored.items():
+            stored[f"flash: {what}"] = stored.get(f"flash: {what}", 0) + of(code.fields, *begins)
     V = of(readout, "")
     return {
-        "flash: W": W,
-        "flash: U": U,
-        "flash: requantization, biases, normalisation": data - W - U - V,
+        **stored,
+        "flash: requantization, biases, normalisation": data - sum(stored.values()) - V,
         "flash: readout": V,
         "flash: all constants": data,
         "RAM: state": state,

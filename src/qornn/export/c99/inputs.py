@@ -19,6 +19,7 @@ class InputCode:
     """An input in C."""
 
     parameter: str  # of the first layer's function
+    before: str  # the same, of a second layer that also reads it
     argument: str  # for it, in NAME_step
     lines: list[str]  # of NAME_step, before the layers
     members: list[Member]  # of NAME_state
@@ -32,6 +33,7 @@ def _codes(part: Codes, name: str, room: int) -> InputCode:
     comment = f"/* One step; a code outside 0..{part.size - 1} changes nothing and returns 1, otherwise 0. */"
     return InputCode(
         parameter="size_t code",
+        before="size_t before",
         argument="(size_t)code",
         lines=[f"if (!qornn_is_code(&{name}_input, code)) {{", "    return QORNN_BAD_CODE;", "}"],
         members=[],
@@ -49,6 +51,7 @@ def _samples(part: Samples, name: str, room: int) -> InputCode:
     comment = "" if room == part.n_i else f"{part.n_i} inputs, and zeros up to whole words of weights"
     return InputCode(
         parameter="const int16_t *x",
+        before="const int16_t *before",
         argument="s->x",
         lines=[f"qornn_quantize(&{name}_input, x, s->x);"],
         members=[Member(type="int16_t", name="x", shape=(room,), comment=comment)],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from qornn.errors import ProgramError
-from qornn.integer.layers import Layer, Recurrent
+from qornn.integer.layers import Layer, Mix, Recurrent, Rotations
 from qornn.integer.layout import DEVICE, Fields
+from qornn.integer.matrices import Matrix
 from qornn.integer.program import IntegerProgram
 from qornn.integer.state import Source
 
@@ -42,12 +43,14 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a layer stands."""
+    """Where a layer stands, and the length of the buffers around it."""
 
     name: str  # of the model
     index: int
     source: Source
-    after: Layer | None  # the layer that reads it
+    reads: int  # of what it reads
+    before: int  # of what the layer before was given
+    room: int  # of what it gives, as 16-bit numbers, at least; 0 where nobody reads that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,8 @@ class Code:
     clear: list[str]  # lines: before a sequence
     step: list[str]  # lines: one step from x, or from a code
     given: str  # an expression: where the next layer finds what it reads
+    stored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the memory table: how its fields begin
+    skips: bool = False  # whether its step also reads `before`, what the layer before was given
     checks: str = ""
 
 
@@ -72,10 +77,10 @@ def layer_codes(program: IntegerProgram, name: str) -> list[Code]:
     for layer in program.layers:
         if layer.kind not in EMITTERS:
             raise ProgramError(f"C knows no layer of kind {layer.kind}; program.run and program.session run it here")
-    after = [*program.layers[1:], None]
+    rooms = [0, *program.rooms(DEVICE), program.n_out if program.readout.pooled else 0]
     places = [
-        Place(name=name, index=i, source=source, after=following)
-        for i, ((_, source), following) in enumerate(zip(program.walk(), after, strict=True))
+        Place(name=name, index=i, source=source, before=rooms[i], reads=rooms[i + 1], room=rooms[i + 2])
+        for i, (_, source) in enumerate(program.walk())
     ]
     return [EMITTERS[layer.kind](layer, place) for layer, place in zip(program.layers, places, strict=True)]
 
@@ -84,10 +89,9 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
     """Two buffers in turn, or one in place; sums that are many lie in the state, since the stack should stay small."""
     i, form, n = place.index, layer.W.form, layer.n_h
     h, name = f"h{i}", f"{place.name}_layer{i}"
-    reads = 0 if place.after is None else place.after.room(layer.output, DEVICE)
-    units = n if form.wide else max(layer.state_room, reads)
+    units = n if form.wide else max(layer.state_room, place.room)
     unit = "int32_t" if form.wide else "int16_t"
-    comment = "" if units == n else f"{n} units, and zeros up to whole words of weights"
+    comment = _padded(n, units, "units")
     work = Member(type="int32_t", name=f"work{i}", shape=(form.sums,))
     kept = form.sums > ON_STACK
     members = [work] if kept else []
@@ -110,10 +114,10 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
         arguments += [f"s->work{i}" if kept else f"work{i}"]
     step += [f"{form.function}({', '.join(arguments)});"]
     given = states.replace("(s)", "s")
-    if form.wide and place.after is not None:  # read as 16 bits
-        narrow = Member(type="int16_t", name=f"x{i + 1}", shape=(reads,))
+    if form.wide and place.room:  # read as 16 bits
+        narrow = Member(type="int16_t", name=f"x{i + 1}", shape=(place.room,))
         members += [narrow]
-        clear += cleared(narrow.name, reads)
+        clear += cleared(narrow.name, place.room)
         step += _loop(n, f"s->{narrow.name}[j] = (int16_t)s->{h}[j];")
         given = f"s->{narrow.name}"
     return Code(
@@ -127,6 +131,7 @@ def _recurrent(layer: Recurrent, place: Place) -> Code:
         clear=clear,
         step=step,
         given=given,
+        stored={"W": ("W_", "signs"), "U": ("U_",)},
         checks=_checks(layer, place, units),
     )
 
@@ -135,14 +140,14 @@ def _checks(layer: Recurrent, place: Place, units: int) -> str:
     """The buffers are as long as the kernels of a stored W and of packed rows of U read."""
     lines = []
     if layer.W.stored:
-        lines += [_room(f"{place.name}_has_room{place.index}", units, layer.n_h, layer.W.bits)]
-    reads = layer.room(place.source, DEVICE)
-    if reads > layer.n_in or "U_planes" in layer.fields(place.source, DEVICE):
-        lines += [_room(f"{place.name}_x_has_room{place.index}", reads, layer.n_in, layer.U.bits)]
+        lines += [room_check(f"{place.name}_has_room{place.index}", units, layer.n_h, layer.W.bits)]
+    if "U_planes" in layer.fields(place.source, DEVICE):
+        lines += [room_check(f"{place.name}_x_has_room{place.index}", place.reads, layer.n_in, layer.U.bits)]
     return "".join(lines)
 
 
-def _room(name: str, has: int, n: int, bits: int) -> str:
+def room_check(name: str, has: int, n: int, bits: int) -> str:
+    """A line of C that does not compile where a buffer is shorter than the kernels read."""
     return f"typedef char {name}[{has}u >= QORNN_UNITS({n}u, QORNN_GROUP_PACKED({bits}u)) ? 1 : -1];\n"
 
 
@@ -155,4 +160,65 @@ def _loop(length: int, *lines: str) -> list[str]:
     return [f"for (unsigned j = 0; j < {length}u; j++) {{", *(f"    {line}" for line in lines), "}"]
 
 
-EMITTERS: Final[dict[str, Callable[[Any, Place], Code]]] = {Recurrent.kind: _recurrent}
+def _rotations(layer: Rotations, place: Place) -> Code:
+    """One array, turned in place."""
+    i = place.index
+    z, name, units = f"z{i}", f"{place.name}_layer{i}", max(layer.n_state, place.room)
+    x, fields = "x, 0" if place.source.multiplied else "NULL, code", layer.fields(place.source, DEVICE)
+    return Code(
+        layer=layer,
+        name=name,
+        fields=fields,
+        header="qornn_rotations.h",
+        members=[Member(type="int16_t", name=z, shape=(units,), comment=_padded(layer.n_state, units, "units"))],
+        states=f"((s)->{z})",
+        unit="int16_t",
+        clear=cleared(z, units),
+        step=[f"qornn_rotations_step(&{name}, {x}, s->{z});"],
+        given=f"s->{z}",
+        stored={"U, C and S": ("U_",), "lambda": ("turns",)},
+        checks=_planes_check(f"{place.name}_x_has_room{i}", "U", fields, place.reads, layer.U),
+    )
+
+
+def _mix(layer: Mix, place: Place) -> Code:
+    """Outputs that are made anew at every step; zeros fill them up."""
+    i = place.index
+    y, name, units = f"y{i}", f"{place.name}_layer{i}", max(layer.width, place.room)
+    x, fields = "x, 0" if place.source.multiplied else "NULL, code", layer.fields(place.source, DEVICE)
+    before = "NULL, 0"
+    checks = _planes_check(f"{place.name}_x_has_room{i}", "C", fields, place.reads, layer.C)
+    if layer.S is not None:
+        assert place.source.skip is not None  # the program has found one
+        before = "before, 0" if place.source.skip.multiplied else "NULL, before"
+        checks += _planes_check(f"{place.name}_before_has_room{i}", "S", fields, place.before, layer.S)
+    return Code(
+        layer=layer,
+        name=name,
+        fields=fields,
+        header="qornn_mix_layer.h",
+        members=[Member(type="int16_t", name=y, shape=(units,), comment=_padded(layer.width, units, "outputs"))],
+        states=f"((s)->{y})",
+        unit="int16_t",
+        clear=cleared(y, units),
+        step=[f"qornn_mix_layer_step(&{name}, {x}, {before}, s->{y});"],
+        given=f"s->{y}",
+        stored={"U, C and S": ("C_", "S_")},
+        skips=layer.S is not None,
+        checks=checks,
+    )
+
+
+def _planes_check(name: str, matrix: str, fields: Fields, has: int, W: Matrix) -> str:
+    return room_check(name, has, W.integers.shape[1], W.bits) if f"{matrix}_planes" in fields else ""
+
+
+def _padded(n: int, units: int, what: str) -> str:
+    return "" if units == n else f"{n} {what}, and zeros up to whole words of weights"
+
+
+EMITTERS: Final[dict[str, Callable[[Any, Place], Code]]] = {
+    Recurrent.kind: _recurrent,
+    Rotations.kind: _rotations,
+    Mix.kind: _mix,
+}

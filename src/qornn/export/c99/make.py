@@ -16,6 +16,7 @@ from qornn.export.c99.arrays import array, arrays_of, initializer
 from qornn.export.c99.facts import facts, for_markdown, memory, plain, table, work
 from qornn.export.c99.inputs import input_code
 from qornn.export.c99.layers import Code, layer_codes
+from qornn.export.c99.readouts import readout_code
 from qornn.export.c99.vectors import Vectors
 from qornn.integer.layout import DEVICE
 from qornn.integer.program import IntegerProgram
@@ -68,8 +69,8 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
     """The files of an export: the same program and options give the same bytes."""
     if program.numpy_only:
         raise ProgramError(f"C knows no {program.numpy_only}")
-    if program.readout.pooled:
-        raise ProgramError("C knows no readout of the mean yet; program.run and program.session run it here")
+    if not program.n_state:
+        raise ProgramError("C knows no program without a state; program.run and program.session run it here")
     if isinstance(vector_steps, bool) or not isinstance(vector_steps, int) or not 1 <= vector_steps <= STEPS_LIMIT:
         raise SettingsError(f"vector_steps must be a number in 1..{STEPS_LIMIT}, got {vector_steps!r}")
     widest = max(program.n_state, program.n_i)
@@ -99,12 +100,12 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
 def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict[str, object]:
     """What the templates say of the model."""
     last = program.layers[-1]
-    room = program.layers[0].room(program.input, DEVICE)
-    x = input_code(program.input, name, room)
+    room = program.rooms(DEVICE)[0]
+    x, read = input_code(program.input, name, room), readout_code(program, name, layers[-1])
     parts = {f"{name}_input": program.input.fields(room)} | {code.name: code.fields for code in layers}
     parts[f"{name}_readout"] = readout = program.readout.fields(DEVICE, wide=layers[-1].unit == "int32_t")
     arrays = {field: values for part, fields in parts.items() for field, values in arrays_of(part, fields).items()}
-    walked = state.words(name, layers, x)
+    walked = state.words(name, layers, x, read)
     data, outputs = sum(values.nbytes for values in arrays.values()), 4 * program.n_o
     kept = int(str(walked["state_bytes"]))
     return {
@@ -117,7 +118,7 @@ def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict
         "n_i": program.n_i,
         "n_h": program.n_out,
         "n_o": program.n_o,
-        "bits_h": last.state_bits,
+        "bits_h": last.output.bits,
         "data_bytes": data,
         "ram_bytes": kept + outputs,
         "checksum": test_vectors.checksum(list(arrays.values())),
@@ -127,22 +128,7 @@ def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict
         "hash_arrays": "\n".join(f"    hash = {name}_fnv(hash, {field}, sizeof {field});" for field in arrays),
         **walked,
         **x.words,
-        **_output_words(program, name, wide=layers[-1].unit == "int32_t"),
-    }
-
-
-def _output_words(program: IntegerProgram, name: str, *, wide: bool) -> dict[str, str]:
-    exact = program.readout.exact
-    y_type = "int32_t" if exact else "float"
-    words = {"name": name, "y_type": y_type}
-    several = program.n_o > 1
-    return {
-        "y_type": y_type,
-        "readout": f"qornn_read_{'int' if exact else 'float'}{'_wide' if wide else ''}",
-        "units_of_y": f"; times {program.readout.scale!r} they are in the network's own units" if exact else "",
-        "float_note": ", no float" if exact else "",
-        "classify_h": folder.fill("classify.h", words) if several else "",
-        "classify_c": folder.fill("classify.c", words) if several else "",
+        **read.words,
     }
 
 
@@ -168,7 +154,7 @@ def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
     return {
         "inputs": vectors.inputs,
         "state_hashes": test_vectors.hashes(vectors.states),
-        "output_hashes": test_vectors.hashes(vectors.outputs),
+        "output_hashes": test_vectors.hashes(vectors.outputs, vectors.held),
         "states": vectors.states[: min(test_vectors.FULL, test_vectors.SEQUENCES * vectors.steps)],
         "last_outputs": vectors.outputs[ends],
         **({"samples": vectors.samples} if len(vectors.samples) else {}),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from qornn.export.c99.arrays import initializer
 from qornn.export.c99.inputs import InputCode
 from qornn.export.c99.layers import Code, Member
+from qornn.export.c99.readouts import ReadoutCode
 
 INDENT = "    "
+WORD = 4
 
 
 def state_bytes(members: list[Member]) -> int:
@@ -16,15 +18,21 @@ def state_bytes(members: list[Member]) -> int:
     return -(-size // widest) * widest
 
 
-def members(layers: list[Code], x: InputCode) -> list[Member]:
-    """Everything that is kept between steps, wide numbers first, so that nothing lies between the fields."""
-    found = [member for code in layers for member in code.members] + x.members
-    return sorted(found, key=lambda member: -member.size)  # a stable sort
+def members(layers: list[Code], x: InputCode, readout: ReadoutCode) -> list[Member]:
+    """Everything that is kept between steps, wide numbers first, so that nothing lies between the fields.
+
+    Kernels load two 16-bit numbers at once, from arrays of whole words: these begin at whole words too.
+    """
+    found = [member for code in layers for member in code.members] + x.members + readout.members
+    if all(member.size < WORD for member in found):
+        found.append(Member(type="uint32_t", name="unused", comment="so that the arrays begin at whole words"))
+    return sorted(found, key=lambda member: (-member.size, member.nbytes % WORD != 0))  # a stable sort
 
 
-def words(name: str, layers: list[Code], x: InputCode) -> dict[str, object]:
+def words(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> dict[str, object]:
     """What the templates say of the state and of a step."""
-    kept, last = members(layers, x), layers[-1]
+    kept, last = members(layers, x, readout), layers[-1]
+    units = [code for code in layers if code.layer.n_state]
     return {
         "state_fields": "\n".join(map(str, kept)),
         "state_bytes": state_bytes(kept),
@@ -34,34 +42,39 @@ def words(name: str, layers: list[Code], x: InputCode) -> dict[str, object]:
         "layers": len(layers),
         "layer_structs": "\n".join(initializer(code.layer.struct, code.name, code.fields) for code in layers),
         "checks": "".join(code.checks for code in layers),
-        "layer_steps": "\n".join(_layer_step(name, i, code, x, layers) for i, code in enumerate(layers)),
-        "init": _lines(line for code in layers for line in code.clear),
-        "step": _lines([*x.lines, *_walk(name, layers, x), "return QORNN_OK;"]),
+        "layer_steps": "\n".join(_layer_step(name, i, code, x, readout, layers) for i, code in enumerate(layers)),
+        "init": _lines([*(line for code in layers for line in code.clear), *readout.clear]),
+        "step": _lines([*x.lines, *_walk(name, layers, x, readout), "return QORNN_OK;"]),
         "n_state": sum(code.layer.n_state for code in layers),
-        "unit_at": _lines(_unit_at(layers, name)),
-        "set_unit": _lines(_set_unit(layers, name)),
+        "unit_at": _lines(_unit_at(units, name)),
+        "set_unit": _lines(_set_unit(units, name)),
+        "n_read": readout.n_read,
+        "read_at": _lines([f"return {_example(readout.read, name)};"]),
     }
 
 
-def _layer_step(name: str, i: int, code: Code, x: InputCode, layers: list[Code]) -> str:
+def _layer_step(name: str, i: int, code: Code, x: InputCode, readout: ReadoutCode, layers: list[Code]) -> str:
     """The function of one layer; it gives what the next one reads."""
-    last = i == len(layers) - 1
+    last = i == len(layers) - 1 and not readout.step
     result, end = ("void", []) if last else ("const int16_t *", [f"return {code.given};"])
-    given = x.parameter if i == 0 else "const int16_t *x"
+    given = [x.parameter if i == 0 else "const int16_t *x"]
+    if code.skips:
+        given += [x.before if i == 1 else "const int16_t *before"]
     space = "" if result.endswith("*") else " "
     head = f"/* Layer {i}: {code.layer.describe()}. */\nQORNN_INLINE {result}{space}{name}_step{i}"
-    return f"{head}({name}_state *s, {given}) {{\n{_lines([*code.step, *end])}\n}}\n"
+    return f"{head}({name}_state *s, {', '.join(given)}) {{\n{_lines([*code.step, *end])}\n}}\n"
 
 
-def _walk(name: str, layers: list[Code], x: InputCode) -> list[str]:
+def _walk(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> list[str]:
     """One call a layer, each on what the one before gives."""
-    lines, given = [], x.argument
-    for i in range(len(layers)):
-        call = f"{name}_step{i}(s, {given});"
-        last = i == len(layers) - 1
+    lines, given = [], [x.argument]
+    for i, code in enumerate(layers):
+        read = [given[i], given[i - 1]] if code.skips else [given[i]]
+        call = f"{name}_step{i}(s, {', '.join(read)});"
+        last = i == len(layers) - 1 and not readout.step
         lines += [call if last else f"const int16_t *const h{i} = {call}"]
-        given = f"h{i}"
-    return lines
+        given += [f"h{i}"]
+    return [*lines, readout.step.replace("@h@", given[-1])] if readout.step else lines
 
 
 def _unit_at(layers: list[Code], name: str) -> list[str]:
@@ -90,7 +103,12 @@ def _set_unit(layers: list[Code], name: str) -> list[str]:
 
 
 def _of(code: Code, name: str) -> str:
-    return code.states.replace("(s)->", f"{name}_example.")
+    return _example(code.states, name)
+
+
+def _example(expression: str, name: str) -> str:
+    """Of the replay's own state."""
+    return expression.replace("(s)->", f"{name}_example.")
 
 
 def _lines(lines: object) -> str:

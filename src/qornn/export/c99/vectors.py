@@ -32,6 +32,7 @@ class Vectors:
     inputs: np.ndarray  # (steps, n_i) int16, or (steps, 1) codes
     states: np.ndarray  # (steps, n_state) int16, of all layers one after another
     outputs: np.ndarray  # (steps, n_o) float32 or int32
+    held: np.ndarray  # (steps, n_out + 1) int32 of a mean: Σh and T; else (steps, 0)
     samples: np.ndarray  # (few, n_i) float32: the second sequence's first inputs are made of them
 
 
@@ -56,8 +57,10 @@ def vectors(program: IntegerProgram, steps: int) -> Vectors:
     probed, h = step(program, probe_states(program), raw[SEQUENCES * steps :])
     one = readout.take(readout.start(PROBES), h)
     every = np.concatenate([rows, np.concatenate(probed, 1)]).astype(np.int16)
-    outputs = readout.outputs(np.concatenate([seen, one[0]]), np.concatenate([T[:, 0], one[1]]))
-    return Vectors(steps=steps, inputs=inputs, states=every, outputs=outputs, samples=samples)
+    seen, T = np.concatenate([seen, one[0]]), np.concatenate([T, one[1][:, None]])
+    pooled = np.concatenate([seen, T], 1).astype(np.int32)[:, : None if readout.pooled else 0]
+    outputs = readout.outputs(seen, T[:, 0])
+    return Vectors(steps=steps, inputs=inputs, states=every, outputs=outputs, held=pooled, samples=samples)
 
 
 def as_read(program: IntegerProgram, inputs: np.ndarray) -> np.ndarray:
@@ -80,13 +83,13 @@ def probe_states(program: IntegerProgram) -> States:
     return found
 
 
-def hashes(rows: np.ndarray) -> np.ndarray:
-    """FNV-1a of each row, its numbers byte by byte, lowest first.  # (n, m) -> (n,) uint32"""
-    rows = np.ascontiguousarray(rows.astype(rows.dtype.newbyteorder("<")))
-    data = rows.view(np.uint8).reshape(len(rows), -1).astype(np.uint32)
-    found = np.full(len(rows), FNV_START, np.uint32)
-    for column in data.T:
-        found = (found ^ column) * np.uint32(FNV_PRIME)  # modulo 2^32
+def hashes(*parts: np.ndarray) -> np.ndarray:
+    """FNV-1a of each row of all parts, number by number and byte by byte, lowest first.  # (n, m) … -> (n,) uint32"""
+    found = np.full(len(parts[0]), FNV_START, np.uint32)
+    for rows in parts:
+        data = np.ascontiguousarray(rows.astype(rows.dtype.newbyteorder("<"))).view(np.uint8)
+        for column in data.reshape(len(rows), -1).astype(np.uint32).T if rows.size else ():
+            found = (found ^ column) * np.uint32(FNV_PRIME)  # modulo 2^32
     return found
 
 

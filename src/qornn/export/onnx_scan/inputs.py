@@ -1,4 +1,4 @@
-"""Each kind of input as ONNX nodes: its tensor, and Σ U_i x_i of it."""
+"""Each kind of input as ONNX nodes: its tensor, the integers x_i that it stands for, and Σ U_i x_i of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Tensor:
 
     kind: str
     shape: list[str | int]  # of one step, after the batch
-    read: Read
+    integers: Callable[[Graph, str], str]  # what layers and skips read, made once for all of them
+    read: Read  # of those
 
 
 def tensor(part: Input) -> Tensor:
@@ -32,19 +33,21 @@ def numbers(graph: Graph, x: str, U: str) -> str:
 
 
 def _codes(part: Codes) -> Tensor:
-    def read(graph: Graph, x: str, U: str) -> str:
+    def inside(graph: Graph, x: str) -> str:
         # Gather counts negative indices from the end; a negative code means nothing, and is led out of the table.
         size = graph.constant(part.size, "INT64")
-        return graph("Gather", U, graph("Where", graph("Less", x, graph.constant(0, "INT64")), size, x), axis=0)
+        return graph("Where", graph("Less", x, graph.constant(0, "INT64")), size, x)
 
-    return Tensor(kind="INT64", shape=[], read=read)
+    return Tensor(kind="INT64", shape=[], integers=inside, read=_columns)
+
+
+def _columns(graph: Graph, x: str, U: str) -> str:
+    """Of codes (...): a column of U_i each."""
+    return graph("Gather", U, x, axis=0)
 
 
 def _samples(part: Samples) -> Tensor:
-    def read(graph: Graph, x: str, U: str) -> str:
-        return numbers(graph, _integers(part, graph, x), U)
-
-    return Tensor(kind="INT32", shape=[part.n_i], read=read)
+    return Tensor(kind="INT32", shape=[part.n_i], integers=lambda graph, raw: _integers(part, graph, raw), read=numbers)
 
 
 def _integers(samples: Samples, graph: Graph, raw: str) -> str:

@@ -9,23 +9,19 @@ from typing import Any, Final
 import numpy as np
 
 from qornn.errors import ProgramError
+from qornn.export.onnx_scan.base import Nodes
 from qornn.export.onnx_scan.graph import Graph
 from qornn.export.onnx_scan.inputs import Read
 from qornn.export.onnx_scan.matrices import product
+from qornn.export.onnx_scan.powers import mix, rotations
 from qornn.integer.activations import Identity, ModReLU, ReLU
-from qornn.integer.layers import Layer, Recurrent
+from qornn.integer.layers import Layer, Mix, Recurrent, Rotations
 from qornn.integer.requant import Multiplier, Paper, PerRow, Thresholds
 from qornn.integer.state import State
 
+__all__ = ["LAYERS", "Nodes", "nodes"]
+
 Magnitude = Callable[[str], str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Nodes:
-    """What adds the nodes of a layer; constants were added outside the Scan."""
-
-    drive: Callable[[Graph, str], str]  # of what it reads, which may be done for all steps at once
-    step: Callable[[Graph, str, str], tuple[str, str]]  # of the state and of the drive: the next state, and the output
 
 
 def nodes(layer: Layer, graph: Graph, read: Read, suffix: str) -> Nodes:
@@ -50,7 +46,11 @@ def _recurrent(layer: Recurrent, graph: Graph, read: Read, suffix: str) -> Nodes
     return Nodes(drive=lambda body, x: scheme.drive(requant, body, read(body, x, U)), step=step)
 
 
-LAYERS: Final[dict[str, Callable[[Any, Graph, Read, str], Nodes]]] = {Recurrent.kind: _recurrent}
+LAYERS: Final[dict[str, Callable[[Any, Graph, Read, str], Nodes]]] = {
+    Recurrent.kind: _recurrent,
+    Rotations.kind: rotations,
+    Mix.kind: mix,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

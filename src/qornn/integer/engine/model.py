@@ -21,7 +21,7 @@ class Model(Filled):
     def __init__(self, program: IntegerProgram, layout: str) -> None:
         super().__init__()
         how = HOST[layout]
-        room = program.layers[0].room(program.input, how)
+        room = program.rooms(how)[0]
         self._struct: Any = struct("qornn_host_model")()
         self.fill(self._struct.input, program.input.fields(room))
         self.fill(self._struct.readout, program.readout.fields(how, wide=False), self._struct)

@@ -24,8 +24,9 @@ class Session:
     def __init__(self, program: IntegerProgram) -> None:
         self.program = program
         self._h = np.zeros((1, program.n_state), np.int16)  # of all layers, one after another
-        self._held = program.readout.start(1)  # of a mean Σh and T; what the native engine holds is in _h alone
-        self._y = program.readout.outputs(*self._held)[0]
+        held = program.readout.start(1)  # of a mean Σh and T, else of no use
+        self._sums, self._counts = held[0].astype(np.int32), held[1].astype(np.uint32)
+        self._y = program.readout.outputs(*held)[0]
         self._shape, (self._low, self._high) = program.input.shape, program.input.limits
         self._native = runs_native(program)
         if self._native:
@@ -38,18 +39,21 @@ class Session:
         self._x = np.empty(self._shape, np.int16)
         work, lengths = np.empty(engine.qornn_work_bytes(model.address), np.uint8), np.ones(1, np.int64)
         arrays: dict[str, np.ndarray] = {"x": self._x, "lengths": lengths, "h": self._h, "y": self._y, "work": work}
+        if self.program.readout.pooled:
+            arrays |= {"sums": self._sums, "counts": self._counts}
         batch = struct("qornn_batch")(B=1, T=1, **addresses(arrays))
         self._kept = model, batch, arrays  # alive while their addresses are in use
         self._arguments = model.address, ctypes.addressof(batch), -1
         self._run = engine.qornn_run
 
-    def __getstate__(self) -> tuple[IntegerProgram, np.ndarray, Held, np.ndarray]:
-        return self.program, self._h, self._held, self._y
+    def __getstate__(self) -> tuple[IntegerProgram, tuple[np.ndarray, ...]]:
+        return self.program, (self._h, self._sums, self._counts, self._y)
 
-    def __setstate__(self, state: tuple[IntegerProgram, np.ndarray, Held, np.ndarray]) -> None:
+    def __setstate__(self, state: tuple[IntegerProgram, tuple[np.ndarray, ...]]) -> None:
         """A copy has memory of its own: addresses cannot be copied."""
         self.__init__(state[0])  # type: ignore[misc]
-        self._h[:], self._held, self._y[:] = state[1:]
+        for own, copied in zip((self._h, self._sums, self._counts, self._y), state[1], strict=True):
+            own[:] = copied
 
     @property
     def h(self) -> np.ndarray:
@@ -59,12 +63,12 @@ class Session:
     @property
     def sums(self) -> np.ndarray:
         """Where a mean is read out, the sum of the last layer's outputs.  # (n_out,) int32"""
-        return self._held[0][0].astype(np.int32)
+        return self._sums[0].copy()
 
     @property
     def count(self) -> int:
         """What the outputs are divided by: T of a mean, else 1."""
-        return int(self._held[1][0])
+        return int(self._counts[0])
 
     @property
     def y(self) -> np.ndarray:
@@ -79,8 +83,7 @@ class Session:
     def reset(self) -> None:
         """Back to the zero state, where a sequence starts."""
         self._h[:] = 0
-        self._held = self.program.readout.start(1)
-        self._y[:] = self.program.readout.outputs(*self._held)[0]
+        self._hold(self.program.readout.start(1))
 
     def step(self, x_t: Any, *, saturate: bool = False) -> np.ndarray:
         """Take one sample (a code, or n_i raw integers) and give the outputs of the state after it.  # (n_o,)"""
@@ -98,9 +101,13 @@ class Session:
         edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
         states, h = law.step(program, np.split(self._h.astype(np.int64), edges, 1), x[None].astype(np.int16))
         self._h[:] = np.concatenate(states, 1)
-        self._held = program.readout.take(self._held, h)
-        self._y[:] = program.readout.outputs(*self._held)[0]
+        held = self._sums.astype(np.int64), self._counts.astype(np.int64)
+        self._hold(program.readout.take(held, h))
         return self._y.copy()
+
+    def _hold(self, held: Held) -> None:
+        self._sums[:], self._counts[:] = held
+        self._y[:] = self.program.readout.outputs(*held)[0]
 
     def _is_plain(self, x: np.ndarray) -> bool:
         """Whether a sample is what it should be, which `accept` takes long to find."""

@@ -109,6 +109,10 @@ class Layer(check.Checked, ABC):
     def room(self, source: Source, layout: Layout) -> int:
         """Numbers that its inputs need room for: those that its kernels read."""
 
+    def skip_room(self, source: Source, layout: Layout) -> int:
+        """The same of what the layer before was given, where it reads that."""
+        return 0
+
     @abstractmethod
     def work(self, source: Source) -> dict[str, int]:
         """Operations of a step, by what they are."""

@@ -119,6 +119,10 @@ class Mix(Layer):
         return self.C.bits if self.S is None else max(self.C.bits, self.S.bits)
 
     @property
+    def native(self) -> bool:
+        return True
+
+    @property
     def stores_W(self) -> bool:
         return False
 
@@ -178,7 +182,7 @@ class Mix(Layer):
         powers.check_sums(self.bounds(source), what)
 
     def fields(self, source: Source, layout: Layout) -> Fields:
-        bias = {"bias_wide": self.bias} if self.wide_bias else {"bias": self.bias.astype(np.int16)}
+        wide = layout.host or self.wide_bias
         skip: Fields = {}
         if self.S is not None and source.skip is not None:
             skip = {"n_skip": source.skip.n_i, "bits_S": self.S.bits, "apart": self.apart}
@@ -187,15 +191,18 @@ class Mix(Layer):
             "n_i": self.n_in,
             "width": self.width,
             "bits_C": self.C.bits,
-            **source.layer_fields(),
+            "right": int(self.shift.min() > 0),
             **powers.laid_out("C", self.C, source, layout),
-            **bias,
+            **({"bias_wide": self.bias} if wide else {"bias": self.bias.astype(np.int16)}),
             "shift": self.shift,
             **skip,
         }
 
     def room(self, source: Source, layout: Layout) -> int:
         return powers.room_for(self.C, source, layout)
+
+    def skip_room(self, source: Source, layout: Layout) -> int:
+        return 0 if self.S is None or source.skip is None else powers.room_for(self.S, source.skip, layout)
 
     def work(self, source: Source) -> dict[str, int]:
         """Multiply-accumulates; codes select a column, which is only added."""

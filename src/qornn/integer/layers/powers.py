@@ -8,7 +8,7 @@ import numpy as np
 
 from qornn.errors import ProgramError
 from qornn.integer import check
-from qornn.integer.layout import Fields, Layout, pack_columns, pack_rows, units
+from qornn.integer.layout import Fields, Layout, aligned, pack_columns, pack_rows, pairs, units
 from qornn.integer.matrices import Matrix
 from qornn.integer.requant import LIMIT
 from qornn.integer.state import Source, Units
@@ -40,8 +40,8 @@ def check_step(name: str, source: Source | None, step: float) -> None:
     """Refuse a layer that was trained on another grid than its source has; an input is made to fit."""
     if isinstance(source, Units) and source.step != step:
         raise ProgramError(
-            f"{name} were trained in steps of {float(step):g}, and the layer that gives them has steps of "
-            f"{source.step:g}; lower the whole network at once"
+            f"{name} had steps of {float(step):g} in training, and the layer before gives steps of {source.step:g}; "
+            "lower the whole network at once"
         )
 
 
@@ -85,17 +85,20 @@ def check_sums(bounds: tuple[np.ndarray, ...], what: str) -> None:
         )
 
 
-def laid_out(name: str, matrix: Matrix, source: Source, layout: Layout) -> Fields:
-    """A matrix as C reads it: row by row, or where codes select them column by column."""
+def laid_out(name: str, matrix: Matrix, source: Source, layout: Layout, parts: int = 1) -> Fields:
+    """A matrix as C reads it: row by row, or where codes select them column by column; `parts` of its rows apart."""
+    W = matrix.integers
     if not layout.packed:
-        return {f"{name}_bytes": np.ascontiguousarray(matrix.integers.T)}
+        rows = [pairs(part) for part in np.split(W, parts)] if source.multiplied else []
+        wide = {f"{name}_pairs": aligned(np.concatenate(rows))} if rows else {}
+        return {f"{name}_bytes": np.ascontiguousarray(W.T), **wide}
     if source.multiplied:
-        return {f"{name}_planes": pack_rows(matrix.integers, matrix.bits)}
-    return {f"{name}_packed": pack_columns(matrix.integers, matrix.bits)}
+        return {f"{name}_planes": pack_rows(W, matrix.bits)}
+    return {f"{name}_packed": pack_columns(W, matrix.bits)}
 
 
 def room_for(matrix: Matrix, source: Source, layout: Layout) -> int:
-    """Numbers that the kernels of a matrix read: whole groups where it is packed."""
+    """Numbers that the kernels of a matrix read: whole groups where it is packed, else pairs."""
     if not source.multiplied:
         return 0
-    return units(source.n_i, matrix.bits) if layout.packed else source.n_i
+    return units(source.n_i, matrix.bits) if layout.packed else source.n_i + source.n_i % 2

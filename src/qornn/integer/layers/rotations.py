@@ -139,6 +139,10 @@ class Rotations(Layer):
         return self.U.bits
 
     @property
+    def native(self) -> bool:
+        return True
+
+    @property
     def stores_W(self) -> bool:
         return False
 
@@ -152,7 +156,12 @@ class Rotations(Layer):
 
     @property
     def stored_bytes(self) -> int:
-        return self.U.stored_bytes + self.turns.size * (1 if self.lambda_bits <= 8 else 2) + self.shift.size
+        return self.U.stored_bytes + self.turns.size * (2 if self.wide else 1) + self.shift.size
+
+    @property
+    def wide(self) -> bool:
+        """Whether bytes do not hold λ."""
+        return self.lambda_bits > 8
 
     def step(self, state: np.ndarray, x: np.ndarray, skip: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         a, b = self.turns.astype(np.int64)
@@ -182,16 +191,16 @@ class Rotations(Layer):
 
     def fields(self, source: Source, layout: Layout) -> Fields:
         """λ as −â and b̂: so a signed byte holds λ = 1."""
-        wide = np.int8 if self.lambda_bits <= 8 else np.int16
+        turns = self.turns * np.array([[-1], [1]], np.int16)
+        wide = layout.host or self.wide
         return {
             "n_i": self.n_in,
             "pairs": self.pairs,
             "bits_U": self.U.bits,
             "bits_z": self.bits,
             "bits_lambda": self.lambda_bits,
-            **source.layer_fields(),
-            **powers.laid_out("U", self.U, source, layout),
-            "turns": (self.turns * np.array([[-1], [1]], np.int16)).astype(wide),
+            **powers.laid_out("U", self.U, source, layout, parts=2),
+            **({"turns_wide": turns} if wide else {"turns": turns.astype(np.int8)}),
             "shift": self.shift,
         }
 

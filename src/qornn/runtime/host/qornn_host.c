@@ -10,28 +10,36 @@
 typedef struct {
     const void *layer;
     qornn_host_step step;
-    size_t n_h, units;
-    int16_t *h, *next;
+    size_t n_state, n_out, units;
+    int16_t *h, *next; /* its outputs, which are its state where it has one */
 } lane;
 
 /* The work area. */
 typedef struct {
     lane *lanes;
-    qornn_work shared; /* but for h and next */
+    lane *shown; /* the last that has a state */
+    qornn_work shared; /* but for what belongs to one layer */
     int16_t *x;
     qornn_last last;
 } area;
 
+static const qornn_host_kind *const kinds[] = {&qornn_host_recurrent_kind, &qornn_host_rotations_kind,
+                                               &qornn_host_mix_kind};
+
 const char *qornn_digest(void) { return QORNN_DIGEST; }
 
-static const qornn_host_recurrent *recurrent(const qornn_host_layer *layer) {
-    return (const qornn_host_recurrent *)layer->layer; /* the one kind there is */
+static size_t units_of(const qornn_host_layer *layer) {
+    return QORNN_UNITS(kinds[layer->kind]->outputs(layer->layer), QORNN_HOST_UNITS);
 }
 
 int qornn_kernel(const qornn_host_model *m, int kernel) {
-    int chosen;
-    qornn_host_recurrent_step(recurrent(m->layers), kernel, &chosen);
-    return chosen;
+    int best = QORNN_PORTABLE;
+    for (uint32_t i = 0; i < m->count; i++) {
+        int chosen;
+        kinds[m->layers[i].kind]->step(m->layers[i].layer, kernel, &chosen);
+        best = chosen > best ? chosen : best;
+    }
+    return best;
 }
 
 /* Lay the parts of the work area out from `start`; returns where they end. */
@@ -40,7 +48,7 @@ static uintptr_t lay_out(const qornn_host_model *m, uintptr_t start, area *a) {
     const size_t lanes = (m->count * sizeof(lane) + 63u) / 64u * 64u;
     size_t widest = 0, all = 0;
     for (uint32_t i = 0; i < m->count; i++) {
-        const size_t units = QORNN_UNITS(recurrent(m->layers + i)->layer.n_h, QORNN_HOST_UNITS);
+        const size_t units = units_of(m->layers + i);
         widest = units > widest ? units : widest;
         all += 2 * units;
     }
@@ -50,7 +58,8 @@ static uintptr_t lay_out(const qornn_host_model *m, uintptr_t start, area *a) {
     a->shared.sums = (int32_t *)(void *)(a->shared.spread + widest);
     a->shared.drive = a->shared.sums + widest;
     a->last.sums = a->shared.sums; /* the step is over: its sums are free */
-    a->last.totals = (float *)(void *)(a->shared.drive + widest);
+    a->last.held = a->shared.drive + widest;
+    a->last.totals = (float *)(void *)(a->last.held + m->readout.n_h);
     a->x = (int16_t *)(void *)(a->last.totals + m->readout.n_o);
     return (uintptr_t)(a->x + m->input.room);
 }
@@ -62,17 +71,21 @@ size_t qornn_work_bytes(const qornn_host_model *m) {
 
 static void prepare(const qornn_host_model *m, area *a, int kernel) {
     int16_t *states = (int16_t *)((uintptr_t)a->lanes + (m->count * sizeof(lane) + 63u) / 64u * 64u);
+    a->shown = a->lanes + m->count - 1;
     for (uint32_t i = 0; i < m->count; i++) {
-        const qornn_host_recurrent *layer = recurrent(m->layers + i);
+        const void *layer = m->layers[i].layer;
+        const qornn_host_kind *kind = kinds[m->layers[i].kind];
         lane *const l = a->lanes + i;
         int chosen;
         l->layer = layer;
-        l->step = qornn_host_recurrent_step(layer, kernel, &chosen);
-        l->n_h = layer->layer.n_h;
-        l->units = QORNN_UNITS(l->n_h, QORNN_HOST_UNITS);
+        l->step = kind->step(layer, kernel, &chosen);
+        l->n_state = kind->states(layer);
+        l->n_out = kind->outputs(layer);
+        l->units = units_of(m->layers + i);
         l->h = states;
         l->next = states + l->units;
         states += 2 * l->units;
+        a->shown = l->n_state ? l : a->shown;
     }
 }
 
@@ -86,59 +99,98 @@ static void fill(int16_t *to, const int16_t *from, size_t n, size_t units) {
 static void begin(const qornn_host_model *m, area *a, const int16_t *from) {
     for (uint32_t i = 0; i < m->count; i++) {
         lane *const l = a->lanes + i;
-        fill(l->h, from, l->n_h, l->units);
+        fill(l->h, from, l->n_state, l->units);
         fill(l->next, NULL, 0, l->units);
-        from = from ? from + l->n_h : NULL;
+        from = from ? from + l->n_state : NULL;
     }
 }
 
 static void keep(const qornn_host_model *m, const area *a, int16_t *to) {
     for (uint32_t i = 0; i < m->count; i++) {
-        fill(to, a->lanes[i].h, a->lanes[i].n_h, a->lanes[i].n_h);
-        to += a->lanes[i].n_h;
+        fill(to, a->lanes[i].h, a->lanes[i].n_state, a->lanes[i].n_state);
+        to += a->lanes[i].n_state;
+    }
+}
+
+/* What a mean holds of sequence b, from the batch or zero, and back. */
+static void begin_mean(const qornn_host_model *m, const qornn_batch *batch, size_t b, area *a) {
+    const size_t n = m->readout.n_h;
+    a->last.count = batch->sums ? batch->counts[b] : 0u;
+    for (size_t j = 0; j < n; j++) {
+        a->last.held[j] = batch->sums ? batch->sums[b * n + j] : 0;
+    }
+}
+
+static void keep_mean(const qornn_host_model *m, const qornn_batch *batch, size_t b, const area *a) {
+    const size_t n = m->readout.n_h;
+    batch->counts[b] = a->last.count;
+    for (size_t j = 0; j < n; j++) {
+        batch->sums[b * n + j] = a->last.held[j];
     }
 }
 
 /* One step through all layers; each reads what the one before it gives. */
 static void advance(const qornn_host_model *m, area *a, const int16_t *x, size_t code) {
+    const int16_t *x_before = NULL;
+    size_t code_before = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         lane *const l = a->lanes + i;
         a->shared.h = l->h;
         a->shared.next = l->next;
+        a->shared.x_before = x_before;
+        a->shared.code_before = code_before;
         l->step(l->layer, &a->shared, x, code);
         l->h = a->shared.next;
         l->next = a->shared.h;
+        x_before = x;
+        code_before = code;
         x = l->h;
         code = 0;
     }
 }
 
+/* The next step of a sequence: a code, or n_i samples. */
+static int take(const qornn_host_model *m, area *a, const int16_t *raw) {
+    if (m->input.kind == QORNN_CODES) {
+        if (!qornn_is_code(&m->input, *raw)) {
+            return QORNN_BAD_CODE;
+        }
+        advance(m, a, NULL, (size_t)*raw);
+    } else {
+        qornn_quantize(&m->input, raw, a->x);
+        advance(m, a, a->x, 0);
+    }
+    a->last.h = a->lanes[m->count - 1].h;
+    if (m->readout.steps == QORNN_MEAN) {
+        qornn_mean_add(&m->readout, a->last.h, a->last.held, &a->last.count);
+    }
+    return QORNN_OK;
+}
+
 /* Sequence b. */
 static int run_one(const qornn_host_model *m, const qornn_batch *batch, size_t b, area *a) {
     const size_t T = (size_t)batch->T, length = (size_t)batch->lengths[b];
-    const int codes = m->input.kind == QORNN_CODES, every = m->readout.steps == QORNN_ALL;
-    const size_t width = codes ? 1 : m->input.n_i;
+    const int every = m->readout.steps == QORNN_ALL;
+    const size_t width = m->input.kind == QORNN_CODES ? 1 : m->input.n_i;
     const int16_t *raw = batch->x + b * T * width;
     lane *const end = a->lanes + m->count - 1;
     size_t kept = 0;
     for (uint32_t i = 0; i < m->count; i++) {
-        kept += a->lanes[i].n_h;
+        kept += a->lanes[i].n_state;
     }
     begin(m, a, batch->h ? batch->h + b * kept : NULL);
+    begin_mean(m, batch, b, a);
     for (size_t t = 0; t < T; t++, raw += width) {
         if (t < length) {
-            if (codes) {
-                if (!qornn_is_code(&m->input, *raw)) {
-                    return QORNN_BAD_CODE;
-                }
-                advance(m, a, NULL, (size_t)*raw);
-            } else {
-                qornn_quantize(&m->input, raw, a->x);
-                advance(m, a, a->x, 0);
+            const int bad = take(m, a, raw);
+            if (bad) {
+                return bad;
             }
-            a->last.h = end->h;
             if (t + 1 == length && batch->h) {
                 keep(m, a, batch->h + b * kept);
+            }
+            if (t + 1 == length && batch->sums) {
+                keep_mean(m, batch, b, a);
             }
             if (t + 1 == length && batch->y && !every) {
                 qornn_host_read(m, &a->last, batch->y, b);
@@ -147,10 +199,11 @@ static int run_one(const qornn_host_model *m, const qornn_batch *batch, size_t b
             if (!every && !batch->states) {
                 break;
             }
-            fill(end->h, NULL, 0, end->n_h); /* past the end: the zero state */
+            fill(a->shown->h, NULL, 0, a->shown->n_state); /* past the end: zeros */
+            fill(end->h, NULL, 0, end->n_out);
         }
         if (batch->states) {
-            fill(batch->states + (b * T + t) * end->n_h, end->h, end->n_h, end->n_h);
+            fill(batch->states + (b * T + t) * a->shown->n_state, a->shown->h, a->shown->n_state, a->shown->n_state);
         }
         if (batch->y && every) {
             qornn_host_read(m, &a->last, batch->y, b * T + t);

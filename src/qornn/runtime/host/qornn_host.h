@@ -3,8 +3,10 @@
 #define QORNN_HOST_H
 
 #include "../qornn_input.h"
+#include "../qornn_mix_layer.h"
 #include "../qornn_readout.h"
 #include "../qornn_recurrent.h"
+#include "../qornn_rotations.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define QORNN_X86 1
@@ -28,7 +30,7 @@ enum { QORNN_PORTABLE, QORNN_AVX2, QORNN_VNNI };
 
 #define QORNN_HOST_UNITS 64u /* states and rows of bytes are padded to this, so that no register is partly used */
 
-enum { QORNN_RECURRENT }; /* kind of a layer */
+enum { QORNN_RECURRENT, QORNN_ROTATIONS, QORNN_MIX }; /* kind of a layer */
 
 /* A recurrent layer, and its matrices in the order wide registers want them (null where unused).
    W and U lie one byte a weight, or packed as on a device; W_planes then has 8 words to spare after the end. */
@@ -41,9 +43,24 @@ typedef struct {
     const int32_t *W_start; /* VNNI: -2^15 sum_j W_i[i, j] modulo 2^32, to a multiple of 16 rows */
 } qornn_host_recurrent;
 
+/* Matrices of the two below: columns of bytes, or as in qornn_pairs.h, or packed as on a device (null where unused). */
+typedef struct {
+    qornn_rotations layer; /* its turns are in turns_wide */
+    const int8_t *U_bytes;
+    const int16_t *U_pairs; /* the real rows, then the imaginary ones, each to a multiple of 16 */
+} qornn_host_rotations;
+
+typedef struct {
+    qornn_mix_layer layer;
+    const int8_t *C_bytes;
+    const int8_t *S_bytes;
+    const int16_t *C_pairs;
+    const int16_t *S_pairs;
+} qornn_host_mix_layer;
+
 typedef struct {
     uint32_t kind;
-    const void *layer; /* as qornn_host_recurrent */
+    const void *layer; /* as qornn_host_recurrent, or of another kind */
 } qornn_host_layer;
 
 /* With mix V is in V_columns, or in V_int column by column. */
@@ -61,20 +78,33 @@ typedef struct {
     const int16_t *x;       /* (B, T, n_i) raw samples or (B, T) codes */
     const int64_t *lengths; /* (B), each in 1..T */
     int16_t *h;             /* (B, all layers' states) to go on from and to leave, or null to start from zero */
-    int16_t *states;        /* (B, T, n_h) of the last layer, or null */
+    int32_t *sums;          /* (B, outputs of the last layer) of a mean, as h */
+    uint32_t *counts;       /* (B) */
+    int16_t *states;        /* (B, T, n) of the last layer that has any, or null */
     void *y;                /* (B, n_o) or (B, T, n_o), float or int32, or null */
     void *work;             /* qornn_work_bytes */
 } qornn_batch;
 
 /* What a layer works on, aligned to 64 bytes: its own states, and room that all layers share. */
 typedef struct {
-    int16_t *h, *next;     /* QORNN_UNITS(n_h, 64) */
+    int16_t *h, *next;     /* QORNN_UNITS(n_h, 64), zero past its own */
     int16_t *spread;       /* as many again: the state as the kernel wants it */
     int32_t *sums, *drive; /* QORNN_UNITS(n_h, 64) */
+    const int16_t *x_before; /* what the layer before was given: numbers, or null and a code */
+    size_t code_before;
 } qornn_work;
 
-/* next from h and either x_i or a code. */
+/* next from h and either x_i or a code; then x is null. */
 typedef void (*qornn_host_step)(const void *layer, const qornn_work *w, const int16_t *x, size_t code);
+
+/* What the engine asks of a kind of layer. */
+typedef struct {
+    size_t (*states)(const void *layer); /* numbers that it keeps from step to step */
+    size_t (*outputs)(const void *layer);
+    qornn_host_step (*step)(const void *layer, int kernel, int *chosen); /* the kernel asked for, or the best there is */
+} qornn_host_kind;
+
+extern const qornn_host_kind qornn_host_recurrent_kind, qornn_host_rotations_kind, qornn_host_mix_kind;
 
 QORNN_EXPORT size_t qornn_work_bytes(const qornn_host_model *m);
 
@@ -82,14 +112,11 @@ QORNN_EXPORT size_t qornn_work_bytes(const qornn_host_model *m);
    does not have is replaced by the portable one. */
 QORNN_EXPORT int qornn_run(const qornn_host_model *m, const qornn_batch *batch, int kernel);
 
-/* The kernel that would really run the first layer when this one is asked for; the best there is for a negative number. */
+/* The best kernel that would really run some layer when this one is asked for; the best there is for a negative number. */
 QORNN_EXPORT int qornn_kernel(const qornn_host_model *m, int kernel);
 
 /* SHA-256 of the headers this was compiled from, in hexadecimal: who mirrors their structs knows another version by it. */
 QORNN_EXPORT const char *qornn_digest(void);
-
-/* The step of a recurrent layer, by the kernel asked for or the best there is, and which it is. */
-qornn_host_step qornn_host_recurrent_step(const qornn_host_recurrent *m, int kernel, int *chosen);
 
 /* For a W that is not stored. */
 void qornn_host_structured(const void *layer, const qornn_work *w, const int16_t *x, size_t code);
@@ -100,6 +127,10 @@ void qornn_host_mix(const int16_t *h, int32_t *sums, size_t n);
 /* Null where they cannot run. */
 qornn_host_step qornn_host_avx2(const qornn_host_recurrent *m);
 qornn_host_step qornn_host_vnni(const qornn_host_recurrent *m);
+qornn_host_step qornn_host_rotations_avx2(const qornn_host_rotations *m);
+qornn_host_step qornn_host_rotations_vnni(const qornn_host_rotations *m);
+qornn_host_step qornn_host_mix_avx2(const qornn_host_mix_layer *m);
+qornn_host_step qornn_host_mix_vnni(const qornn_host_mix_layer *m);
 
 #ifdef __cplusplus
 }

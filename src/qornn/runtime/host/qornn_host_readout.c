@@ -46,12 +46,26 @@ static void read_mixed(const qornn_readout *p, const qornn_last *last, int32_t *
     }
 }
 
+/* The integer readout of a mean. */
+static void read_mean(const qornn_readout *p, const qornn_last *last, int32_t *y) {
+    const int8_t *V = p->V_int;
+    for (size_t o = 0; o < p->n_o; o++, V += p->n_h) {
+        int32_t sum = p->b_o_int[o] * (int32_t)last->count;
+        for (size_t j = 0; j < p->n_h; j++) {
+            sum += V[j] * last->held[j];
+        }
+        y[o] = sum;
+    }
+}
+
 void qornn_host_read(const qornn_host_model *m, const qornn_last *last, void *y, size_t row) {
     const qornn_readout *p = &m->readout;
     if (p->mix) {
         qornn_host_mix(last->h, last->sums, p->n_h);
     }
-    if (p->kind == QORNN_INT && p->mix) {
+    if (p->steps == QORNN_MEAN) {
+        read_mean(p, last, (int32_t *)y + row * p->n_o);
+    } else if (p->kind == QORNN_INT && p->mix) {
         read_mixed(p, last, (int32_t *)y + row * p->n_o);
     } else if (p->kind == QORNN_INT) { /* one byte a weight, however few bits it has */
         qornn_read_int(p, last->h, (int32_t *)y + row * p->n_o);

@@ -5,8 +5,10 @@
 #include "qornn_host.h"
 
 typedef struct {
-    const int16_t *h; /* states of the last layer */
+    const int16_t *h; /* outputs of the last layer */
     int32_t *sums;    /* room for as many */
+    int32_t *held;    /* of a mean: the sums of all steps, and how many */
+    uint32_t count;
     float *totals;    /* room for n_o */
 } qornn_last;
 

@@ -22,7 +22,10 @@ static void packed(const void *layer, const qornn_work *w, const int16_t *x, siz
     qornn_dense(&((const qornn_host_recurrent *)layer)->layer, x, code, w->h, w->next);
 }
 
-qornn_host_step qornn_host_recurrent_step(const qornn_host_recurrent *m, int kernel, int *chosen) {
+static size_t units(const void *layer) { return ((const qornn_host_recurrent *)layer)->layer.n_h; }
+
+static qornn_host_step choose(const void *layer, int kernel, int *chosen) {
+    const qornn_host_recurrent *m = (const qornn_host_recurrent *)layer;
     qornn_host_step step;
     if (m->layer.recurrent != QORNN_DENSE) {
         *chosen = QORNN_PORTABLE;
@@ -39,3 +42,5 @@ qornn_host_step qornn_host_recurrent_step(const qornn_host_recurrent *m, int ker
     *chosen = QORNN_PORTABLE;
     return m->W_bytes ? of_bytes : packed;
 }
+
+const qornn_host_kind qornn_host_recurrent_kind = {units, units, choose};

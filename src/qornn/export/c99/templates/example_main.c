@@ -53,6 +53,11 @@ static void set_unit(unsigned j, uint32_t seed) {
 @set_unit@
 }
 
+/* Number j of what is read out: outputs of the last layer, or where it is their mean the sums and the count. */
+static int32_t read_at(unsigned j) {
+@read_at@
+}
+
 static void say_state(const char *title) {
     EXAMPLE_SAY(title);
     for (unsigned j = 0; j < @name@_N_STATE; j++) {
@@ -135,6 +140,11 @@ static int output_differs(unsigned step) {
     say_number("differs step=", (int32_t)step);
     EXAMPLE_SAY(" outputs\n");
     say_state("state");
+    EXAMPLE_SAY("read");
+    for (unsigned j = 0; j < @name@_N_READ; j++) {
+        say_number(" ", read_at(j));
+    }
+    EXAMPLE_SAY("\n");
     EXAMPLE_SAY("outputs");
     for (unsigned o = 0; o < @name@_N_O; o++) {
         say_number(" ", (int32_t)bits_of(&@name@_example_y[o]));
@@ -165,7 +175,7 @@ int main(void) {
         hash = 0x811c9dc5u;
         for (unsigned o = 0; o < @name@_N_O; o++) {
             hash = mix(hash, bits_of(&@name@_example_y[o]), 4);
-        }
+        }@hash_read@
         if (hash != @name@_output_hashes[step]) {
             return output_differs(step);
         }

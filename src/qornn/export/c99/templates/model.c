@@ -24,8 +24,8 @@ int @name@_step(@name@_state *s, @parameter@) {
 @step@
 }
 
-void @name@_predict(const @name@_state *s, @y_type@ *y) { @readout@(&@name@_readout, @name@_STATES(s), y); }
-@classify_c@@quantize_c@
+void @name@_predict(const @name@_state *s, @y_type@ *y) { @predict@ }
+@classify_c@@values_c@@quantize_c@
 static uint32_t @name@_fnv(uint32_t hash, const void *data, size_t size) {
     const unsigned char *byte = (const unsigned char *)data;
     for (size_t i = 0; i < size; i++) {

@@ -32,7 +32,7 @@ extern "C" {
 #define @name@_N_O @n_o@
 #define @name@_STATE_BITS @bits_h@
 #define @name@_LAYERS @layers@
-#define @name@_DATA_BYTES @data_bytes@ /* constants in flash */
+@steps_max@#define @name@_DATA_BYTES @data_bytes@ /* constants in flash */
 #define @name@_RAM_BYTES @ram_bytes@ /* state and outputs */
 
 /* Owned by the caller, one for each signal. */
@@ -41,7 +41,7 @@ typedef struct {
 @state_fields@
 } @name@_state;
 
-/* The @name@_N_H states of the last layer, each a @name@_unit, of the @name@_state that s points to. */
+/* The @name@_N_H outputs of the last layer, each a @name@_unit, of the @name@_state that s points to. */
 #define @name@_STATES(s) @state@
 
 /* Before every sequence. */
@@ -50,9 +50,9 @@ void @name@_init(@name@_state *s);
 @step_comment@
 int @name@_step(@name@_state *s, @parameter@);
 
-/* The @name@_N_O outputs of the state as it is@units_of_y@. */
+/* The @name@_N_O outputs of @outputs_of@. */
 void @name@_predict(const @name@_state *s, @y_type@ *y);
-@classify_h@@quantize_h@
+@classify_h@@values_h@@quantize_h@
 /* FNV-1a of all constants, to be compared with @name@_CHECKSUM where flash is not to be trusted. */
 #define @name@_CHECKSUM @checksum@u
 uint32_t @name@_checksum(void);

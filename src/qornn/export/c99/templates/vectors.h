@@ -12,6 +12,7 @@
 #define @name@_STEPS @steps@
 #define @name@_TOTAL @total@
 #define @name@_N_STATE @n_state@
+#define @name@_N_READ @n_read@
 #define @name@_INPUTS @inputs_per_step@
 #define @name@_FULL @full@
 #define @name@_SAMPLED @sampled@

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from qornn.recurrence import native, reference, rotations
-from qornn.recurrence.checks import check_codes, check_scan
+from qornn.recurrence import native, native_rotations, reference, rotations
+from qornn.recurrence.checks import check_codes, check_rounded_relu, check_scan
 from qornn.recurrence.reference import ACTIVATIONS
 
 __all__ = [
@@ -73,13 +73,19 @@ def scan(
     All states (B, T, 2p), zero past each sequence's end; the state (B, 2p) at each sequence's end; and of each pair the
     largest |value| before rounding and saturation (p,), which has no gradient. A row is p real parts, then p imaginary.
     """
-    check_scan(drive, a, b, z0, lengths, top)
+    if native_rotations.usable(drive, a, b, z0, lengths):
+        return native_rotations.scan_op(drive, a, b, z0, lengths, top)
+    check_scan(drive, a, b, z0, lengths, top)  # the native one does so itself
     return rotations.scan(drive, a, b, z0, lengths, top)
 
 
 def rounded_relu(acc: Tensor, step: Tensor | float, top: int = 127) -> tuple[Tensor, Tensor]:
     """step·min(R(relu(acc)/step), top), step a power of two or 0 for a plain ReLU; and the largest value of acc ()."""
-    return rotations.rounded_relu(acc, torch.as_tensor(step, dtype=acc.dtype, device=acc.device), top)
+    step = torch.as_tensor(step, dtype=acc.dtype, device=acc.device)
+    if native_rotations.usable(acc):
+        return native_rotations.rounded_relu_op(acc, step, top)
+    check_rounded_relu(acc, step, top)
+    return rotations.rounded_relu(acc, step, top)
 
 
 def in_use() -> str:

@@ -49,21 +49,40 @@ def check_codes(x: Tensor, n_i: int) -> None:
 
 def check_scan(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int) -> None:
     """Refuse what the scan of rotations would read or write past the end of."""
-    B, T, p = (*drive.shape, 0)[0], drive.shape[1] if drive.ndim > 1 else 0, len(a)
-    expected = {"drive": (drive, (B, T, 2 * p)), "a": (a, (p,)), "b": (b, (p,)), "z0": (z0, (B, 2 * p))}
-    for name, (t, shape) in expected.items():
-        if t.shape != shape or t.dtype != drive.dtype:
-            raise SettingsError(
-                f"{name} must be {drive.dtype} of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}"
-            )
+    B, T, p = (*drive.shape, 0, 0)[0], (*drive.shape, 0, 0)[1], a.numel()
+    _expect_as(drive, drive=(drive, (B, T, 2 * p)), a=(a, (p,)), b=(b, (p,)), z0=(z0, (B, 2 * p)))
     if not B or not T or not p:
         raise SettingsError(f"drive must hold at least one step of one pair, got shape {tuple(drive.shape)}")
-    if not 0 <= top <= LARGEST_TOP:
-        raise SettingsError(f"top must lie in 0..{LARGEST_TOP}, got {top}")
+    _expect_top(top, 0)
     if lengths is not None:
         _expect_integers(lengths, (B,), "lengths")
         if not torch.compiler.is_compiling():
             _expect_within(lengths, "lengths", 1, T)
+
+
+def check_scan_gradients(dstates: Tensor | None, dlast: Tensor | None, states: Tensor) -> None:
+    B, T, width = states.shape
+    _expect_as(states, dstates=(dstates, (B, T, width)), dlast=(dlast, (B, width)))
+
+
+def check_rounded_relu(acc: Tensor, step: Tensor, top: int) -> None:
+    if not acc.numel():
+        raise SettingsError(f"acc must hold at least one value, got shape {tuple(acc.shape)}")
+    _expect_as(acc, step=(step, ()))
+    _expect_top(top, 1)
+
+
+def _expect_top(top: int, least: int) -> None:
+    if not least <= top <= LARGEST_TOP:
+        raise SettingsError(f"top must lie in {least}..{LARGEST_TOP}, got {top}")
+
+
+def _expect_as(like: Tensor, **tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:
+    for name, (t, shape) in tensors.items():
+        if t is not None and (t.shape != shape or t.dtype != like.dtype):
+            raise SettingsError(
+                f"{name} must be {like.dtype} of shape {shape}, got {t.dtype} of shape {tuple(t.shape)}"
+            )
 
 
 def expect(**tensors: tuple[Tensor | None, tuple[int, ...]]) -> None:

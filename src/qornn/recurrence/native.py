@@ -22,6 +22,8 @@ from qornn.recurrence.reference import ACTIVATIONS, state_gradient
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 
+PATH = library_path("recurrence")  # looked for once, here: torch.compile cannot trace a look at the disk
+
 
 class _Problem(ctypes.Structure):  # qornn_problem in recurrence.h
     _fields_ = (
@@ -46,13 +48,14 @@ class _Gradients(ctypes.Structure):  # qornn_gradients in recurrence.h
 @cache
 def library() -> ctypes.CDLL | None:
     """The kernel, or None where the package was installed without one."""
-    path = library_path("recurrence")
-    if path is None:
+    if PATH is None:
         return None
-    found = ctypes.CDLL(str(path))
+    found = ctypes.CDLL(str(PATH))
     found.qornn_isa.restype = ctypes.c_char_p
     found.qornn_use_isa.argtypes = (ctypes.c_char_p,)
     found.qornn_use_threads.argtypes = (_pointer,)
+    found.qornn_scan.argtypes = (_pointer,) * 4
+    found.qornn_rounded_relu.argtypes = (_i64, _pointer, ctypes.c_double, _i64, _i32, _i32, _pointer, _pointer)
     found.qornn_use_threads(_torch_threads())
     return found
 
@@ -74,7 +77,7 @@ def _torch_threads() -> int | None:
 
 def usable(*tensors: Tensor | None) -> bool:
     """float32 on the CPU goes native; everything else goes to the reference."""
-    return library() is not None and all(
+    return PATH is not None and all(
         t is None or (t.device.type == "cpu" and t.dtype in (torch.float32, torch.int64)) for t in tensors
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import sys
 
@@ -15,12 +16,12 @@ KEPT = 2  # blocks: a network in training needs one, two layers need two
 _blocks: list[mmap.mmap] = []
 
 
-def empty(*shape: int) -> Tensor:
-    """An uninitialised float32 tensor on the CPU; its memory comes back here when nothing refers to it any more."""
-    size = 4 * int(np.prod(shape, dtype=np.int64))
+def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """An uninitialised tensor on the CPU; its memory comes back here when nothing refers to it any more."""
+    size = dtype.itemsize * math.prod(shape)
     if size < SMALLEST or not hasattr(mmap, "MAP_ANONYMOUS"):
-        return torch.empty(shape, dtype=torch.float32, device="cpu")  # whatever torch's defaults are
-    return torch.from_numpy(np.frombuffer(_block(size), np.float32)).view(shape)
+        return torch.empty(shape, dtype=dtype, device="cpu")  # whatever torch's defaults are
+    return torch.from_numpy(np.frombuffer(_block(size), np.uint8)).view(dtype).view(shape)
 
 
 def _block(size: int) -> mmap.mmap:

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "recurrence.h"
+#include "rotations.h"
 
 namespace qornn {
 
@@ -36,6 +37,14 @@ struct Kernel {
   void (*forward)(const qornn_problem &p, const Packed &w, int64_t first, int64_t last);
   void (*backward)(const qornn_problem &p, const qornn_gradients &g, const Packed &w, const Sums &sums, int64_t first,
                    int64_t last);
+  // Rotations, of floats and of doubles. Sequences are scanned in blocks of `rotated`, first..end-1 of them. lambda is a
+  // and then b, padded to whole vectors, as are the rows of peak and sums; state holds `rotated` pairs of such rows.
+  int64_t rotated;
+  void (*scan[2])(const qornn_rotations &p, const void *lambda, void *state, const void *drive, void *last, void *peak,
+                  int64_t first, int64_t end);
+  void (*scan_backward[2])(const qornn_rotations &p, const qornn_rotations_gradients &g, const void *lambda, void *state,
+                           void *sums, int64_t first, int64_t end);
+  void (*rounded_relu[2])(const void *acc, double step, int64_t top, void *y, void *peak, int64_t first, int64_t end);
 };
 
 constexpr int64_t kFewChannels = 4;  // up to here the gradient of U is summed on the fly
@@ -45,6 +54,9 @@ const Kernel *generic_kernel();
 const Kernel *avx2_kernel();
 const Kernel *avx512_kernel();
 const Kernel *neon_kernel();
+
+// The one in use.
+const Kernel &chosen_kernel();
 
 }  // namespace qornn
 #endif

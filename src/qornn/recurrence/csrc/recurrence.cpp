@@ -8,21 +8,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "kernel.h"
-
-#if defined(__x86_64__) || defined(_M_X64)
-#include <immintrin.h>
-#endif
+#include "share.h"
 
 namespace {
 
 using qornn::Kernel;
 using qornn::Packed;
 using qornn::Sums;
+using qornn::share;
+using qornn::without_exceptions;
 
 constexpr double kWorthAThread = 2e6;  // multiply-adds, about what starting a thread costs
 
@@ -50,27 +47,6 @@ std::atomic<const Kernel *> &current() {
   return chosen;
 }
 
-// Vanishing gradients turn into denormals, which cost a hundred times a normal number.
-class FlushDenormals {
- public:
-#if defined(__x86_64__) || defined(_M_X64)
-  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
-  ~FlushDenormals() { _mm_setcsr(before_); }
-
- private:
-  unsigned before_;
-#elif defined(__aarch64__)
-  FlushDenormals() {
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before_));
-    __asm__ volatile("msr fpcr, %0" ::"r"(before_ | (1ull << 24)));
-  }
-  ~FlushDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(before_)); }
-
- private:
-  uint64_t before_;
-#endif
-};
-
 class Buffer {
  public:
   enum Content { kAny, kZeros };
@@ -96,32 +72,6 @@ int thread_count(const qornn_problem &p, const Kernel &kernel) {
   const int64_t blocks = (p.B + kernel.rows - 1) / kernel.rows;
   const int64_t useful = std::min<int64_t>(blocks, 1 + static_cast<int64_t>(std::min(work / kWorthAThread, 1e6)));
   return static_cast<int>(std::max<int64_t>(1, std::min<int64_t>(p.threads, useful)));
-}
-
-std::atomic<qornn_parallel> &lent_threads() {
-  static std::atomic<qornn_parallel> parallel{nullptr};
-  return parallel;
-}
-
-// Runs body(number, first, last) on every share of the B sequences. Whoever is free takes the next share, so that all
-// are done however many threads come; the result of a share does not depend on who did it.
-template <typename Body>
-void share(int64_t B, int threads, Body body) {
-  std::atomic<int> next{0};
-  auto work = [&] {
-    FlushDenormals flush;
-    for (int i; (i = next++) < threads;) body(i, B * i / threads, B * (i + 1) / threads);
-  };
-  const qornn_parallel parallel = lent_threads().load();
-  if (threads > 1 && parallel)
-    return parallel([](void *data) { (*static_cast<decltype(work) *>(data))(); }, &work, static_cast<unsigned>(threads), 0);
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error &) {  // no more threads to be had: those there do all shares
-  }
-  work();
-  for (std::thread &helper : helpers) helper.join();
 }
 
 // W packed, or u/√n_h padded.
@@ -203,17 +153,14 @@ void run_backward(const qornn_problem &p, const qornn_gradients &g) {
   if (g.dy) dV.add_up(g.dV, p.n_h, 1);
 }
 
-template <typename Body>
-int without_exceptions(Body body) {
-  try {
-    body();
-    return 0;
-  } catch (const std::bad_alloc &) {
-    return -1;
-  }
-}
-
 }  // namespace
+
+const Kernel &qornn::chosen_kernel() { return *current().load(); }
+
+std::atomic<qornn_parallel> &qornn::lent_threads() {
+  static std::atomic<qornn_parallel> parallel{nullptr};
+  return parallel;
+}
 
 extern "C" int qornn_forward(const qornn_problem *p) {
   return without_exceptions([&] { run_forward(*p); });
@@ -223,7 +170,7 @@ extern "C" int qornn_backward(const qornn_problem *p, const qornn_gradients *g) 
   return without_exceptions([&] { run_backward(*p, *g); });
 }
 
-extern "C" void qornn_use_threads(qornn_parallel parallel) { lent_threads().store(parallel); }
+extern "C" void qornn_use_threads(qornn_parallel parallel) { qornn::lent_threads().store(parallel); }
 
 extern "C" const char *qornn_isa(void) { return current().load()->name; }
 

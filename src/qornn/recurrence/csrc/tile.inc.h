@@ -7,9 +7,13 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "kernel.h"
@@ -98,6 +102,8 @@ void for_each_tile(const qornn_problem &p, int64_t first, int64_t last, Start st
 
 #include "forward.inc.h"
 #include "backward.inc.h"
+#include "rounding.inc.h"
+#include "rotations.inc.h"
 
 void forward(const qornn_problem &p, const Packed &w, int64_t first, int64_t last) {
   static constexpr decltype(&forward_as<0>) table[] = {forward_as<0>, forward_as<1>, forward_as<2>, forward_as<3>};
@@ -114,7 +120,17 @@ void backward(const qornn_problem &p, const qornn_gradients &g, const Packed &w,
 
 #define QORNN_STRING_(x) #x
 #define QORNN_STRING(x) QORNN_STRING_(x)
-const Kernel kernel = {QORNN_STRING(ISA), LANES, ROWS, pack, scratch_floats, forward, backward};
+const Kernel kernel = {QORNN_STRING(ISA),
+                       LANES,
+                       ROWS,
+                       pack,
+                       scratch_floats,
+                       forward,
+                       backward,
+                       ROTATED,
+                       {scan<float>, scan<double>},
+                       {scan_backward<float>, scan_backward<double>},
+                       {rounded_relu<float>, rounded_relu<double>}};
 
 }  // namespace ISA
 }  // namespace qornn

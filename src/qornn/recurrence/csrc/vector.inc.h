@@ -107,6 +107,6 @@ template <int R, int V, typename Body>
 inline __attribute__((always_inline)) void each(Body body) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) body(r, v);
 }

@@ -26,6 +26,7 @@ from data import SETS
 import qornn
 from qornn import QORNNClassifier
 from qornn._io.files import to_json
+from qornn.estimators.single import UNITS
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "results" / "defaults.json"
@@ -103,7 +104,7 @@ def judge(
 def _constants(changes: dict[str, Any]) -> Iterator[None]:
     """What is no parameter of an estimator, because nobody should need to set it."""
     homes = {
-        "SCALE": "qornn.estimators.base",
+        "SCALE": "qornn.estimators.single",
         "CLIP": "qornn.estimators.training",
         "WARMUP": "qornn.estimators.training",
     }
@@ -126,7 +127,7 @@ def table(record: dict[str, Any]) -> str:
 
 def page(record: dict[str, Any]) -> str:
     """docs/defaults.md, whole."""
-    defaults = QORNNClassifier().get_params()
+    defaults = QORNNClassifier().get_params() | {"n_hidden": UNITS}
     listed = ", ".join(f"`{key}={defaults[key]!r}`" for key in ("n_hidden", "bits", "lr", "noise", "window"))
     return f"""# Why the defaults are what they are
 

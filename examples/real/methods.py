@@ -19,6 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from qornn import QORNNClassifier
 from qornn.baselines import BASELINES
 from qornn.errors import QornnError
+from qornn.estimators.single import EPOCHS, UNITS, SingleLayer
 from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import window_of
@@ -73,9 +74,10 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """One layer of torch.nn.LSTM in float32 and a linear readout of its last state, trained as QORNN is."""
     estimator = QORNNClassifier(**settings)
     s = estimator.get_params()
+    n_hidden, epochs = s["n_hidden"] or UNITS, s["max_epochs"] or EPOCHS
     classes, y = np.unique(data.y_train, return_inverse=True)
     sequences = Sequences(data.x_train, None)
-    window = window_of(s["window"], sequences, s["n_hidden"])
+    window = window_of(s["window"], sequences, n_hidden)
     standard = Standard.of(sequences).wide(window)
     held = held_out(y, s["validation_fraction"], seed, stratify=True)
     rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
@@ -89,11 +91,11 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
         noise=float(s["noise"]),
     )
     generator = torch.Generator().manual_seed(seed)
-    model = BASELINES["lstm"](task.n_i, s["n_hidden"], task.n_o, generator=generator)
+    model = BASELINES["lstm"](task.n_i, n_hidden, task.n_o, generator=generator)
     began = time.monotonic()
-    same = {name: s[name] for name in ("max_epochs", "patience", "device", "verbose")}
-    same |= {"lr": rate_of(s["lr"], s["n_hidden"])}
-    history = train(model, task, batch_size=estimator._batch(len(rows["train"])), seed=seed, **same)
+    same = {name: s[name] for name in ("patience", "device", "verbose")}
+    same |= {"lr": rate_of(s["lr"], n_hidden), "max_epochs": epochs}
+    history = train(model, task, batch_size=SingleLayer(estimator).batch(len(rows["train"])), seed=seed, **same)
     seconds = round(time.monotonic() - began, 1)
     tested = torch.from_numpy(_standardised(data.x_test, window, standard))
     with torch.no_grad():

@@ -31,7 +31,8 @@ ODD = {
     "decimal": decimal.Decimal("0.01"),
     "past float": 10**400,
 }
-FINE = {(name, "None") for name in ("activation", "bits", "random_state")} | {
+BY_MAP = ("n_hidden", "max_epochs", "activation_bits", "pairs")  # None leaves them to the map
+FINE = {(name, "None") for name in ("activation", "bits", "random_state", *BY_MAP)} | {
     (name, "past float")
     for name in ("batch_size", "patience", "max_epochs", "n_hidden")  # counts have no end
 }

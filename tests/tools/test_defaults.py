@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qornn import QORNNClassifier
-from qornn.estimators import base, training
+from qornn.estimators import single, training
 
 
 def test_the_page_is_its_record():
@@ -16,7 +16,7 @@ def test_the_page_is_its_record():
     assert list(record["accuracy"]) == list(defaults.VARIANTS)
 
 
-@pytest.mark.parametrize(("name", "home"), [("SCALE", base), ("CLIP", training)])
+@pytest.mark.parametrize(("name", "home"), [("SCALE", single), ("CLIP", training)])
 def test_a_constant_is_changed_and_put_back(name, home):
     before = getattr(home, name)
     with defaults._constants({name: "other"}):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from qornn._io.text import harmless
-from qornn.cli.options import Device, Json, Map
+from qornn.cli.options import Device, Json
 from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError
 
@@ -31,12 +31,33 @@ def run(
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="CSV, long: the column that tells sequences apart.")] = None,
     time: Annotated[str | None, typer.Option("--time", help="CSV, long: the column that orders a sequence.")] = None,
-    n_hidden: Annotated[int | None, typer.Option(help="Units; else the estimator's default.")] = None,
-    window: Annotated[int | None, typer.Option(help="Samples the network reads a step; else by their number.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Most epochs; else the estimator's default.")] = None,
-    map: Map = None,
+    map: Annotated[
+        str | None,
+        typer.Option(
+            help="rotations: a stack of them. Any other map: a single orthogonal layer, with W by bjorck, projunn, "
+            "penalty or free, or not stored: hadamard, hadamard-block, cycle or delay.",
+            show_default="bjorck",
+        ),
+    ] = None,
+    layers: Annotated[int | None, typer.Option(help="rotations: layers.", show_default="2")] = None,
+    width: Annotated[int | None, typer.Option(help="rotations: outputs between the layers.", show_default="16")] = None,
+    pairs: Annotated[
+        int | None, typer.Option(help="rotations: pairs of units in each layer.", show_default="as --width")
+    ] = None,
+    skip: Annotated[
+        bool | None, typer.Option("--skip/--no-skip", help="rotations: connections past each layer.")
+    ] = None,
+    n_hidden: Annotated[
+        int | None,
+        typer.Option(help="Units of a single layer. rotations: both --width and --pairs.", show_default="64"),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Samples that the network reads per step. Default: by their number.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Most epochs. Default: the estimator's.")] = None,
     activation_bits: Annotated[
-        int | None, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.", show_default="12")
+        int | None,
+        typer.Option("--activation-bits", help="State bits, 4 to 16.", show_default="12; rotations: 8, in training"),
     ] = None,
     class_weight: Annotated[
         str | None, typer.Option(help="balanced: rare classes weigh as much as common ones.")
@@ -77,6 +98,10 @@ def run(
     from qornn.fit.settings import Fit
 
     asked = {
+        "layers": layers,
+        "width": width,
+        "pairs": pairs,
+        "skip": skip,
         "n_hidden": n_hidden,
         "window": window,
         "max_epochs": epochs,

@@ -8,29 +8,23 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qornn import export
-from qornn.bits import parse_bits
 from qornn.errors import SettingsError
+from qornn.estimators.designs import design_of
 from qornn.estimators.input import read
-from qornn.estimators.network import CHUNK, Network
+from qornn.estimators.network import CHUNK
 from qornn.estimators.settings import check_settings, seed_of
 from qornn.estimators.standard import Standard
 from qornn.estimators.stream import Stream
 from qornn.estimators.threads import threads
-from qornn.estimators.training import held_out, rate_of, train
-from qornn.estimators.windows import check_long_enough, window_of
+from qornn.estimators.training import held_out
+from qornn.estimators.windows import check_long_enough
 from qornn.integer.program import IntegerProgram
-from qornn.maps import is_structured
-from qornn.model import OrthogonalRNN
 from qornn.tasks.arrays import Arrays, Sequences
-from qornn.train.surroundings import float32, own_torch
-
-SCALE = "row"  # of the quantizer; tools/defaults.py compares
-BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
+from qornn.train.surroundings import own_torch
 
 
 class Estimator(BaseEstimator):
@@ -39,13 +33,17 @@ class Estimator(BaseEstimator):
     def __init__(
         self,
         *,
-        n_hidden: int = 64,
+        map: str = "bjorck",
+        layers: int = 2,
+        width: int = 16,
+        pairs: int | None = None,
+        skip: bool = False,
+        n_hidden: int | None = None,
         window: int | str = "auto",
         bits: int | None = 4,
-        map: str = "bjorck",
         activation: str | None = None,
-        activation_bits: int = 12,
-        max_epochs: int = 100,
+        activation_bits: int | None = None,
+        max_epochs: int | None = None,
         lr: float = 5e-3,
         noise: float = 0.1,
         batch_size: int | str = "auto",
@@ -55,10 +53,14 @@ class Estimator(BaseEstimator):
         device: str = "auto",
         verbose: bool = False,
     ) -> None:
+        self.map = map
+        self.layers = layers
+        self.width = width
+        self.pairs = pairs
+        self.skip = skip
         self.n_hidden = n_hidden
         self.window = window
         self.bits = bits
-        self.map = map
         self.activation = activation
         self.activation_bits = activation_bits
         self.max_epochs = max_epochs
@@ -78,6 +80,7 @@ class Estimator(BaseEstimator):
         """Train on sequences X with a label or value y for each."""
         with _all_or_nothing(self), own_torch():
             check_settings(self)
+            design_of(self).check()
             self._learn(X, y)
         return self
 
@@ -129,33 +132,35 @@ class Estimator(BaseEstimator):
 
     def _program(self) -> IntegerProgram:
         network = self._network
-        if network.program is None or network.program.state.bits != self.activation_bits:
+        bits = network.activation_bits(self.activation_bits)
+        if network.program is None or network.program.activation_bits != bits:
             network.program = self._lower(network.seen)
         return network.program
 
     def _lower(self, seen: Any) -> IntegerProgram:
-        if self._network.model.recurrence.bits is None:
+        network = self._network
+        if network.model.layers[0].bits is None:
             raise SettingsError("bits=None trains full-precision weights, which have no integers; fit with bits=2..8")
         settings = {key: value for key, value in self.get_params().items() if isinstance(value, int | float | str)}
         made = {"kind": type(self).__name__, **settings}
         with own_torch(), threads(0):
-            return self._network.lower(
-                seen, activation_bits=self.activation_bits, estimator=made, window=self.window_, **self._facts()
-            )
+            bits = network.activation_bits(self.activation_bits)
+            return network.lower(seen, activation_bits=bits, estimator=made, window=self.window_, **self._facts())
 
     def _facts(self) -> dict[str, Any]:
         return {}
 
     def _fit(self, sequences: Sequences, y: np.ndarray, *, classes: int | None, **task_options: Any) -> None:
         """Hold a part out, standardise, train, and look at the training data once more for lowering."""
-        seed = seed_of(self.random_state)
+        seed, design = seed_of(self.random_state), design_of(self)
         held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
-        self.window_ = window_of(self.window, sequences, int(self.n_hidden))
+        self.window_ = design.window(sequences)
         standard = Standard.of(sequences)
         self.mean_, self.std_ = standard.mean, standard.std
         sequences, standard = sequences.windows(self.window_), standard.wide(self.window_)
-        x = standard.apply(sequences)
-        x = Sequences(x.x.astype(np.float32), x.lengths)
+        self._network = design.network(sequences, standard, classes or 1, seed)
+        x = self._network.inputs(sequences)
+        x = Sequences(x.x.astype(np.float32, copy=False), x.lengths)
         rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
         task = Arrays(
             sequences={split: x.rows(r) for split, r in rows.items()},  # type: ignore[misc]
@@ -164,42 +169,10 @@ class Estimator(BaseEstimator):
             noise=float(self.noise),
             **task_options,
         )
-        model = self._model(task, seed)
-        batch_size = self._batch(len(rows["train"]))
-        self._network = Network(model, standard)
-        with threads(self._network.work(batch_size * x.x.shape[1])):
-            self.history_ = train(
-                model,
-                task,
-                lr=rate_of(float(self.lr), int(self.n_hidden)),
-                max_epochs=int(self.max_epochs),
-                batch_size=batch_size,
-                patience=int(self.patience),
-                seed=seed,
-                device=self.device,
-                verbose=bool(self.verbose),
-            )
-            if model.recurrence.bits is not None and np.any(x.samples()):
-                self._network.seen = self._network.look(sequences)
+        with threads(self._network.work(design.batch(len(rows["train"])) * x.x.shape[1])):
+            self.history_ = design.train(self._network, task, seed)
+            self._network.seen = self._network.look(sequences)
         self.n_iter_ = len(self.history_)
-
-    def _model(self, task: Arrays, seed: int) -> OrthogonalRNN:
-        with float32(), threads(0):
-            return OrthogonalRNN(
-                task.n_i,
-                int(self.n_hidden),
-                task.n_o,
-                map=self.map,
-                bits=parse_bits(int(self.bits) if isinstance(self.bits, np.integer) else self.bits),
-                scale="tensor" if is_structured(self.map) else SCALE,
-                activation=self.activation,
-                generator=torch.Generator().manual_seed(seed),
-            )
-
-    def _batch(self, n: int) -> int:
-        if isinstance(self.batch_size, str):
-            return min(n, max(BATCH[0], min(BATCH[1], n // 4)))
-        return min(n, int(self.batch_size))
 
 
 @contextmanager

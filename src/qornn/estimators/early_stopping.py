@@ -1,4 +1,4 @@
-"""The Trainer, stopped when the held-out loss no longer falls."""
+"""The Trainer with the best weights kept: stopped when the held-out loss no longer falls, or after one whole cycle."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ EPOCH = 16  # steps that an epoch counts as at least: a loss after fewer says li
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
+LAST = 0.8  # of a whole cycle: its weights may be kept
+LINES = 100  # told of a whole cycle
 
 
 class _Enough(Exception):
@@ -62,7 +64,15 @@ class EarlyStopping(Trainer):
         if self.task.size("validation"):
             epoch["validation"] = evaluate(self.model, self.task, "validation", EVALUATED)
         self.history.append(epoch)
-        display.say("  ".join(f"{name} {value:.4g}" for name, value in epoch.items()))
+        if self._is_told(len(self.history)):
+            display.say("  ".join(f"{name} {value:.4g}" for name, value in epoch.items()))
+        self._judge(epoch)
+
+    def _is_told(self, epoch: int) -> bool:
+        return True
+
+    def _judge(self, epoch: dict[str, float]) -> None:
+        """Keep the weights, or stop."""
         watched = epoch.get("validation", epoch["loss"])
         if watched < self._smallest * (1 - SMALLEST_GAIN) or self.step <= self.settings.warmup:
             self._since = 0  # the warm-up is no time to judge
@@ -70,12 +80,37 @@ class EarlyStopping(Trainer):
             self._since += 1
         if watched < self._smallest or not self.kept:
             self._smallest = min(watched, self._smallest)
-            self.kept = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+            self._keep()
         if self._since >= self.patience or watched < SOLVED * self.task.naive_baseline:
             raise _Enough
+
+    def _keep(self) -> None:
+        self.kept = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
 
     def _join(self) -> Processes:
         return Processes()  # never a group: an estimator trains alone, whatever started the process it is in
 
     def _final(self, began: float) -> dict[str, Any]:
         return {}  # there is no test set: the user holds it
+
+
+class WholeCycle(EarlyStopping):
+    """Goes through the whole schedule; keeps the weights with the smallest held-out loss of its last part.
+
+    Weights of a high learning rate, and those of before the steps of rounded states are frozen, are not what the
+    schedule is for. Where nothing is held out, the last weights stay: the loss of one batch says little.
+    """
+
+    def fit(self, patience: int = 1) -> list[dict[str, float]]:
+        """Train; patience has no meaning."""
+        return super().fit(patience)
+
+    def _is_told(self, epoch: int) -> bool:
+        """Of thousands of short epochs, a hundred."""
+        return epoch % -(-self.settings.epochs // LINES) == 0
+
+    def _judge(self, epoch: dict[str, float]) -> None:
+        watched = epoch.get("validation", -math.inf)
+        if self.step >= LAST * self.total and (watched <= self._smallest or not self.kept):
+            self._smallest = watched
+            self._keep()

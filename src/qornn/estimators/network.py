@@ -1,24 +1,22 @@
-"""A trained network as the estimators hold it: raw sequences in, outputs out, in float64 or in integers."""
+"""A trained network as the estimators hold it: raw sequences in, outputs out, in floating point or in integers."""
 
 from __future__ import annotations
 
-import copy
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from qornn.errors import SettingsError
-from qornn.estimators.raw import COARSE, Seen, raw_samples
-from qornn.estimators.runner import Runner
+from qornn.estimators.raw import COARSE
 from qornn.estimators.standard import INT16, Standard
 from qornn.integer.program import IntegerProgram
-from qornn.lowering.calibrate import calibrate
-from qornn.lowering.check import FLOAT32
-from qornn.lowering.lower import lower
-from qornn.model import OrthogonalRNN
+from qornn.integer.readout import FLOAT32
+from qornn.model import OrthogonalRNN, Stack
 from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import Batch
 
@@ -26,32 +24,58 @@ CHUNK = 256  # sequences at once
 SMALLEST = 2.0**-100  # of a readout's largest weight: float32 keeps its bits down to 2^-126
 
 
+class Runner(Protocol):
+    """The network in floating point, as it was when this was made."""
+
+    def run(self, x: np.ndarray, lengths: np.ndarray | None = None) -> np.ndarray:
+        """Outputs (B, n_o) at the end of the network's inputs x (B, T, C)."""
+
+    def nothing(self) -> np.ndarray:
+        """Outputs before the first step.  # (1, n_o)"""
+
+    def step(self, x: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
+        """Outputs (1, n_o) and the state after one step x (1, 1, C); the state before the first is None."""
+
+
 @dataclass(slots=True, eq=False)
-class Network:
+class Network(ABC):
     """The model with its normalisation; y = scale·output + shift for values."""
 
-    model: OrthogonalRNN
+    model: OrthogonalRNN | Stack
     standard: Standard
     scale: float = 1.0
     shift: float = 0.0
-    seen: Seen | None = None  # of the training data
+    seen: Any = None  # what lowering must know of the training data
     program: IntegerProgram | None = None  # lowered on the training data, once somebody asks
+
+    @abstractmethod
+    def inputs(self, sequences: Sequences) -> Sequences:
+        """What the model reads in place of raw sequences of windows."""
+
+    @abstractmethod
+    def runner(self, *, stream: bool = False) -> Runner:
+        """The network in floating point, as it is now."""
+
+    @abstractmethod
+    def look(self, sequences: Sequences) -> Any:
+        """One pass over data before lowering; None where nothing is to be seen."""
+
+    @abstractmethod
+    def activation_bits(self, asked: int | None) -> int:
+        """Bits of the states in integers, where so many are asked for."""
+
+    @abstractmethod
+    def lower(self, seen: Any, *, activation_bits: int, **facts: Any) -> IntegerProgram:
+        """The network and its normalisation as integers; `facts` are said in the program's provenance."""
 
     def work(self, steps: int) -> int:
         """Multiplications in that many steps, roughly."""
         return steps * sum(parameter.numel() for parameter in self.model.parameters())
 
-    def runner(self) -> Runner:
-        """The network in float64, as it is now."""
-        return Runner(self.model, self.scale, self.shift)
-
     def outputs(self, sequences: Sequences) -> np.ndarray:
-        """In float64, so that an answer does not depend on the sequences beside it.  # (N, n_o)"""
-        runner, found = self.runner(), []
-        for start in range(0, len(sequences), CHUNK):
-            part = self.standard.apply(sequences.rows(slice(start, start + CHUNK)))
-            found.append(runner.run(part.x, part.lengths)[0])
-        y = np.concatenate(found)
+        """In floating point; an answer does not depend on the sequences beside it.  # (N, n_o)"""
+        runner = self.runner()
+        y = np.concatenate([runner.run(part.x, part.lengths) for part in map(self.inputs, chunks(sequences))])
         if not np.isfinite(y).all():
             largest = np.abs(sequences.samples().astype(np.float64)).max()
             raise SettingsError(f"answers overflow float64: X holds samples of {largest:.3g}, far beyond training's")
@@ -60,48 +84,15 @@ class Network:
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
         """By the integer engine.  # (N, n_o)"""
         y = program.run(self.to_raw(program, sequences.x), sequences.lengths)
-        steps = sequences.x.shape[1] if sequences.lengths is None else sequences.lengths
+        steps = np.full(len(y), sequences.x.shape[1]) if sequences.lengths is None else sequences.lengths
         return program.readout.values(y, program.readout.counts(steps)).astype(np.float64)
 
-    def look(self, sequences: Sequences) -> Seen:
-        """One pass over data before lowering."""
-        x = self.standard.apply(sequences)
-        parts = (x.rows(slice(start, start + CHUNK)) for start in range(0, len(x), CHUNK))
-        seen = calibrate(self.model, (_batch(part) for part in parts), sequences=None, quiet=True)
-        samples = np.abs(sequences.samples().astype(np.float64)).max(0)
-        return Seen(samples, float(np.abs(x.samples()).max()), seen)
+    def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:
+        """Samples as the whole numbers the program reads, as NAME_quantize in its C, saturated to int16.  # (..., C)"""
+        return program.input.from_floats(samples).clip(*INT16).astype(np.int16)
 
-    def lower(self, seen: Seen | None, *, activation_bits: int = 12, **facts: Any) -> IntegerProgram:
-        """The network and its normalisation as integers; `facts` are said in the program's provenance."""
-        if seen is None:
-            raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
-        self._check_targets()
-        inputs, raw_scale = raw_samples(self.standard, seen, self.model.recurrence.bits or 8)
-        if self.scale and np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
-            warnings.warn(
-                f"values vary by {self.scale:.3g} about {self.shift:.3g}: answers of a device, in float32, are coarse; "
-                "subtract a constant from y before fit, and add it on the device",
-                stacklevel=5,
-            )
-        model = copy.deepcopy(self.model)
-        with torch.no_grad():  # a device answers in the units of the targets
-            model.V.mul_(self.scale)
-            model.b_o.mul_(self.scale).add_(self.shift)
-        # Classes are told by the largest output, whatever its unit; values are answered in their own.
-        readout: Any = None if (self.scale, self.shift) == (1, 0) else "float"
-        program = lower(
-            model,
-            calibration=seen.calibration,
-            input=inputs,
-            activation_bits=activation_bits,
-            readout=readout,
-            quiet=True,
-        )
-        normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
-        return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)
-
-    def _check_targets(self) -> None:
-        """A device answers in float32."""
+    def check_targets(self) -> None:
+        """A device answers in float32: refuse values that it cannot hold, warn of those that it hardly tells apart."""
         with torch.no_grad():
             V, b_o = (float(p.abs().max()) for p in (self.model.V, self.model.b_o))
         largest = max(V, b_o) * self.scale + abs(self.shift)
@@ -115,12 +106,20 @@ class Network:
                 f"values vary by {self.scale:.3g}, too little for a float32 of a device; multiply y by a constant "
                 "before fit, and divide the answers by it"
             )
+        if self.scale and np.spacing(np.float32(abs(self.shift))) > COARSE * self.scale:
+            warnings.warn(
+                f"values vary by {self.scale:.3g} about {self.shift:.3g}: answers of a device, in float32, are coarse; "
+                "subtract a constant from y before fit, and add it on the device",
+                stacklevel=6,
+            )
 
-    def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:
-        """Samples as the whole numbers the program reads, as NAME_quantize in its C, saturated to int16.  # (..., C)"""
-        return program.input.from_floats(samples).clip(*INT16).astype(np.int16)
+
+def chunks(sequences: Sequences) -> Iterator[Sequences]:
+    """The same sequences, so many at once."""
+    return (sequences.rows(slice(start, start + CHUNK)) for start in range(0, len(sequences), CHUNK))
 
 
-def _batch(part: Sequences) -> Batch:
+def as_batch(part: Sequences) -> Batch:
+    """Inputs of a model in float32."""
     lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
     return Batch(torch.from_numpy(part.x.astype(np.float32)), torch.zeros(len(part)), lengths)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 
 from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
@@ -14,6 +16,8 @@ from qornn.estimators.standard import INT16, Standard
 from qornn.integer.inputs import Samples, make_samples
 from qornn.integer.inputs.samples import RAW_SCALES
 from qornn.lowering.calibrate import Calibration
+from qornn.model.entry import best_step
+from qornn.tasks.arrays import Sequences
 
 HEADROOM = 1.25  # inputs may be so many times larger than in training before they saturate
 COARSE = 1 / 16  # of a channel's deviation: a raw unit above this loses what the network has learned to see
@@ -29,13 +33,38 @@ class Seen:
 
 
 def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.ndarray]:
-    """The input part, raw = sample/raw_scale: 1 for raw integers, else the power of two that fits int16.
+    """The input part of a single layer, and the raw unit of every number of a step.
 
     Every channel is normalised alike, wherever in a step its sample lies.
     """
-    channels = len(standard.mean) // standard.window
-    mean, std = standard.mean[:channels], standard.std[:channels]
-    largest = seen.samples.reshape(standard.window, channels).max(0)
+    raw_scale = raw_units(standard, seen.samples)
+    alpha = max(HEADROOM * seen.x, 1e-6)
+    bits = _input_bits(len(standard.mean), bits)
+    samples = _samples(standard, raw_scale, standard.channel(standard.std), bits=bits, alpha=alpha, narrow=False)
+    return samples, samples.along(raw_scale)
+
+
+def rounded_samples(standard: Standard, sequences: Sequences, bits: int) -> tuple[Samples, float]:
+    """The input part of a network that is trained on what a device reads, and the power-of-two step x/x_i.
+
+    The step is that whose grid of so many bits is nearest to the samples, standardised; it may clip rare large ones.
+    All products fit 32 bits.
+    """
+    raw_scale = raw_units(standard, np.abs(sequences.samples().astype(np.float64)).max(0))
+    x = standard.apply(sequences).samples()
+    step = best_step(torch.from_numpy(x), bits)
+    # Where one raw unit passes all of the grid, every other raw sample than the mean saturates, whatever the factor.
+    std = np.maximum(standard.channel(standard.std), raw_scale / (step * 2**bits))
+    return _samples(standard, raw_scale, std, bits=bits, alpha=step * 2 ** (bits - 1), narrow=True), step
+
+
+def raw_units(standard: Standard, largest: np.ndarray) -> np.ndarray:
+    """raw = sample/unit, channel by channel: 1 for raw integers, else the power of two that fits int16.  # (channels,)
+
+    `largest` are the |sample| of every number of a step. What a device could not hold is refused or told.
+    """
+    mean, std = standard.channel(standard.mean), standard.channel(standard.std)
+    largest = largest.reshape(standard.window, len(mean)).max(0)
     # std never exceeds the samples it is of; it counts where a channel is 0 throughout.
     needed = HEADROOM * np.maximum(largest, std) / INT16[1]
     raw_scale = np.ones(len(mean)) if standard.raw else np.exp2(np.ceil(np.log2(needed)))
@@ -52,16 +81,19 @@ def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.
         warnings.warn(
             f"channel {c} varies by {std[c]:.3g} about {mean[c]:.3g}: int16 samples of {raw_scale[c]:.3g} a unit "
             "are coarse; subtract a constant from it before fit and on the device",
-            stacklevel=4,
+            stacklevel=5,
         )
-    alpha = max(HEADROOM * seen.x, 1e-6)
-    bits = _input_bits(len(standard.mean), bits)
-    parts = [
-        make_samples(*INT16, scale, channels=1, bits=bits, alpha=alpha, mean=mean[[c]], std=std[[c]])
-        for c, scale in enumerate(raw_scale)
-    ]
+    return raw_scale
+
+
+def _samples(
+    standard: Standard, raw_scale: np.ndarray, std: np.ndarray, *, bits: int, alpha: float, narrow: bool
+) -> Samples:
+    mean = standard.channel(standard.mean)
+    how: dict[str, Any] = {"channels": 1, "bits": bits, "alpha": alpha, "narrow": narrow}
+    parts = [make_samples(*INT16, scale, mean=mean[[c]], std=std[[c]], **how) for c, scale in enumerate(raw_scale)]
     columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in ("offset", "multiplier", "shift")}
-    samples = Samples(
+    return Samples(
         bits=bits,
         alpha=alpha,
         low=INT16[0],
@@ -71,7 +103,6 @@ def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.
         window=standard.window,
         **columns,
     )
-    return samples, samples.along(raw_scale)
 
 
 def _input_bits(channels: int, bits: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,16 +14,19 @@ from qornn.integer.state import check_activation_bits
 from qornn.maps import OrthogonalMap
 from qornn.tasks.base import check_count
 
+STACK: Final = {"layers": 2, "width": 16, "pairs": None, "skip": False}  # defaults of what only stacks have
+
 
 def check_settings(estimator: Any) -> None:
-    """Everything that can be told before the data is looked at."""
-    for name in ("n_hidden", "max_epochs", "patience"):
+    """Everything that can be told before the data is looked at, whatever the map."""
+    for name in ("patience", *(["max_epochs"] if estimator.max_epochs is not None else [])):
         check_count(name, getattr(estimator, name))
     for name in ("batch_size", "window"):
         value = getattr(estimator, name)
         if not isinstance(value, str) or value != "auto":
             check_count(name, value)
-    check_activation_bits(estimator.activation_bits)
+    if estimator.activation_bits is not None:
+        check_activation_bits(estimator.activation_bits)
     if real("lr", estimator.lr) == 0:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
     real("noise", estimator.noise)

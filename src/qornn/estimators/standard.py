@@ -39,6 +39,10 @@ class Standard:
         """The same for steps of `window` samples."""
         return Standard(np.tile(self.mean, window), np.tile(self.std, window), self.raw, window)
 
+    def channel(self, steps: np.ndarray) -> np.ndarray:
+        """Of what is said of every number of a step, what is said of each channel.  # (C,) -> (channels,)"""
+        return steps[: len(steps) // self.window]
+
     def apply(self, sequences: Sequences) -> Sequences:
         """In float64; padding becomes whatever it becomes."""
         with np.errstate(over="ignore"):  # whoever answers refuses what is not finite

@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import numpy as np
-import torch
 
 from qornn.errors import SettingsError
 from qornn.estimators.tensors import from_torch
@@ -27,19 +26,19 @@ class Stream:
         self._network = estimator._network
         self._session = estimator.to_program().session() if integer else None
         with own_torch(), threads(0):
-            self._runner = None if integer else self._network.runner()
+            self._runner = None if integer else self._network.runner(stream=True)
         self.reset()
 
     def reset(self) -> None:
         """Back to the start of a sequence."""
         self._window: list[np.ndarray] = []
-        self._h: torch.Tensor | None = None
+        self._state: Any = None
         if self._session is not None:
             self._session.reset()
             y = self._session.values[None].astype(np.float64)
         else:
             assert self._runner is not None
-            y = self._runner.read(np.zeros((1, len(self._runner.W_q))))
+            y = self._runner.nothing()
         self._answer = self._estimator._answers(y)[0]
 
     def step(self, sample: Any) -> Any:
@@ -61,7 +60,6 @@ class Stream:
             self._session.step(raw[0, 0])
             return self._session.values[None].astype(np.float64)
         assert self._runner is not None
-        standard = self._network.standard.apply(Sequences(x, None))
         with own_torch(), threads(0):
-            y, self._h = self._runner.run(standard.x, h=self._h)
+            y, self._state = self._runner.step(self._network.inputs(Sequences(x, None)).x, self._state)
         return y

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import torch
+from torch import nn
 
-from qornn.estimators.early_stopping import EarlyStopping
-from qornn.model import OrthogonalRNN
+from qornn.estimators.early_stopping import EarlyStopping, WholeCycle
 from qornn.recipe import TrainSettings
 from qornn.tasks.arrays import Arrays
 
@@ -16,11 +16,12 @@ FEWEST_HELD_OUT = 20  # a held-out loss of fewer sequences is noise; then the tr
 WARMUP = 100  # steps, or a tenth of the training where that is shorter
 CLIP = 1.0  # of the gradient's norm: 4-bit matrices stretch states, and long sequences make that a cliff
 LAST_LR = 0.1  # of lr, reached at max_epochs
+DECAY = 0.01  # of the matrices of a stack
 WIDE = 64  # units; in narrower networks fewer weights add up, so each needs larger steps of Adam
 
 
 def train(
-    model: OrthogonalRNN,
+    model: nn.Module,
     task: Arrays,
     *,
     lr: float,
@@ -43,7 +44,38 @@ def train(
         seed=seed,
     )
     history = EarlyStopping(model, task, settings, device=device, quiet=not verbose).fit(patience)
+    return _trained(model, history)
+
+
+def train_one_cycle(
+    model: nn.Module,
+    task: Arrays,
+    *,
+    lr: float,
+    epochs: int,
+    batch_size: int,
+    seed: int,
+    device: str,
+    verbose: bool,
+) -> list[dict[str, float]]:
+    """The same by AdamW in one cycle, to its end: lr rises over the first tenth of the steps, then falls to nothing."""
+    settings = TrainSettings(
+        optimizer="adamw",
+        lr=lr,
+        decay=DECAY,
+        schedule="one-cycle",
+        clip=CLIP,
+        epochs=epochs,
+        batch=batch_size,
+        seed=seed,
+    )
+    history = WholeCycle(model, task, settings, device=device, quiet=not verbose).fit()
+    return _trained(model, history)
+
+
+def _trained(model: nn.Module, history: list[dict[str, float]]) -> list[dict[str, float]]:
     model.to(torch.device("cpu"))
+    model.eval()
     model.requires_grad_(False)
     return history
 

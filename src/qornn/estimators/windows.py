@@ -8,29 +8,54 @@ from qornn.errors import SettingsError
 from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import check_count
 
-STEPS = 32  # that window="auto" leaves at least, with 64 units or more
+STEPS = 32  # that window="auto" leaves a single layer at least, with 64 units or more
+FEWEST, MOST = 100, 250  # that it leaves a stack of rotations
 
 
 def window_of(window: int | str, sequences: Sequences, n_hidden: int) -> int:
-    """Samples per step; "auto": as many as leave STEPS steps of the shortest sequence, and divide the common length.
+    """Samples per step of a single layer; "auto": as many as leave STEPS steps of the shortest sequence, and divide
+    the common length.
 
     A number that passes ReLU takes two units, one per sign. With fewer than 64 units n_hidden/2 steps are left.
     """
-    shortest = sequences.x.shape[1] if sequences.lengths is None else int(sequences.lengths.min())
     if window != "auto":
-        check_count("window", window)
-        check_long_enough(sequences, int(window))
-        return int(window)
+        return _asked(window, sequences)
+    shortest = int(_lengths(sequences).min())
     most = max(shortest // max(min(STEPS, n_hidden // 2), 1), 1)
     whole = [w for w in range(1, most + 1) if shortest % w == 0]
     return most if sequences.lengths is not None else whole[-1]
 
 
+def window_of_stack(window: int | str, sequences: Sequences) -> int:
+    """Samples per step of a stack of rotations; "auto": the fewest that leave at most MOST steps.
+
+    A common length is divided without a rest if some number does that leaves FEWEST steps. Where lengths differ, the
+    median counts, and the shortest sequence fills a step.
+    """
+    if window != "auto":
+        return _asked(window, sequences)
+    lengths = _lengths(sequences)
+    length = int(np.median(lengths))
+    least = -(-length // MOST)
+    whole = [w for w in range(least, length // FEWEST + 1) if length % w == 0]
+    return min(whole[0] if whole and sequences.lengths is None else least, int(lengths.min()))
+
+
 def check_long_enough(sequences: Sequences, window: int) -> None:
     """Every sequence must fill one window."""
-    lengths = np.array([sequences.x.shape[1]]) if sequences.lengths is None else sequences.lengths
+    lengths = _lengths(sequences)
     if lengths.min() < window:
         raise SettingsError(
             f"sequence {int(lengths.argmin())} has {lengths.min()} samples, less than one step of window={window}; "
             "drop it, or fit with a smaller window"
         )
+
+
+def _asked(window: int | str, sequences: Sequences) -> int:
+    check_count("window", window)
+    check_long_enough(sequences, int(window))
+    return int(window)
+
+
+def _lengths(sequences: Sequences) -> np.ndarray:
+    return np.array([sequences.x.shape[1]]) if sequences.lengths is None else sequences.lengths

@@ -40,8 +40,7 @@ def fit(asked: Fit) -> dict[str, Any]:
         raise SettingsError(
             "--class-weight is for classes, but the labels are values; leave it out, or --task classify"
         )
-    model = width.make_estimator(problem.kind, bits[0], **asked.estimator)
-    window = width.window_for(problem, model.window, model.n_hidden)
+    window = width.window_for(problem, asked.design)
     asked = replace(asked, estimator={**asked.estimator, "window": window})
     facts = _facts(asked, problem, data.digest())
     output.check(asked.out, facts)
@@ -71,14 +70,16 @@ def _carry_out(
         "baseline": problem.baseline(),
         "converged": chosen.value > problem.baseline() + problem.point,
         "bits": chosen.bits,
-        "activation_bits": program.state.bits,
+        "activation_bits": program.activation_bits,
         "paper": None,
         "seconds": round(time.monotonic() - began, 1),
         "run": str(asked.out),
         "data": str(asked.data),
         "float": chosen.floating,
         "true_bytes": program.true_bytes,
+        **asked.design.shape,
         "window": asked.estimator["window"],
+        "differences": False,
         "train": len(problem.train),
         "choice": len(problem.choice) if problem.chooses else 0,
         "test": len(problem.test),

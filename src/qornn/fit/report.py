@@ -84,7 +84,7 @@ def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any])
         )
         for w in widths
     )
-    columns = ("bits", choice, "test", "test, states in float", "bytes", "epochs", "training time")
+    columns = ("bits", choice, "test", "test, in floating point", "bytes", "epochs", "training time")
     note = (
         f"Chosen is the smallest width within {'a point' if problem.kind == 'classify' else 'a hundredth'} of the best "
         f"on {len(problem.choice)} {'held-out' if problem.chooses else 'training'} sequences; the test data had no say."

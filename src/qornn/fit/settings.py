@@ -9,9 +9,11 @@ from typing import Any
 
 from qornn.bits import check_bits
 from qornn.errors import SettingsError, unknown
+from qornn.estimators import QORNNRegressor
+from qornn.estimators.design import Design
+from qornn.estimators.designs import design_of
+from qornn.estimators.settings import check_settings
 from qornn.export.c99 import names as c_names
-from qornn.integer.state import check_activation_bits
-from qornn.maps import MAPS
 from qornn.tasks.base import check_count
 from qornn.verify import TARGETS
 
@@ -46,15 +48,16 @@ class Fit:
             if target not in TARGETS:
                 raise unknown("target", target, TARGETS)
         check_count("seed", self.seed, least=0)
-        for key in ("n_hidden", "max_epochs"):
-            if key in self.estimator:
-                check_count(key, self.estimator[key])
-        if "map" in self.estimator and self.estimator["map"] not in MAPS:
-            raise unknown("map", self.estimator["map"], MAPS)
-        if "activation_bits" in self.estimator:
-            check_activation_bits(self.estimator["activation_bits"])
+        self.design.check()
         if self.name is not None:
             c_names.check(self.name)
+
+    @property
+    def design(self) -> Design:
+        """The kind of network that is asked for; settings that no network has are refused."""
+        estimator = QORNNRegressor(**{key: value for key, value in self.estimator.items() if key != "class_weight"})
+        check_settings(estimator)
+        return design_of(estimator)
 
     @property
     def c_name(self) -> str:

@@ -14,6 +14,9 @@ import numpy as np
 from qornn._io.files import to_json, write_atomically
 from qornn._io.foreign import is_number, read_json
 from qornn.errors import QornnError
+from qornn.estimators import QORNNClassifier, QORNNRegressor
+from qornn.estimators.design import Design
+from qornn.estimators.windows import check_long_enough
 from qornn.fit.problem import Problem
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load, save
@@ -29,7 +32,7 @@ class Width:
     bits: int
     choice: float  # score on the data that chooses the bits
     value: float  # score on the test data
-    floating: float  # the same with states in float64
+    floating: float  # the same in floating point: with states in float64, or rounded as in training
     true_bytes: int
     seconds: float
     history: list[dict[str, float]]  # losses by epoch
@@ -97,17 +100,13 @@ def train(
 
 def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
     """The estimator with its own defaults for whatever is not set."""
-    from qornn.estimators import QORNNClassifier, QORNNRegressor
-
     return (QORNNClassifier if kind == "classify" else QORNNRegressor)(bits=bits, **settings)
 
 
-def window_for(problem: Problem, window: int | str, n_hidden: int) -> int:
-    """Samples a step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
-    from qornn.estimators.windows import check_long_enough, window_of
-
+def window_for(problem: Problem, design: Design) -> int:
+    """Samples per step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
-    found = min(window_of(window, part, n_hidden) for part in parts)
+    found = min(design.window(part) for part in parts)
     for part in parts:
         check_long_enough(part, found)
     return found

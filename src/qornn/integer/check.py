@@ -96,6 +96,14 @@ def number(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def finite(name: str, value: Any) -> float:
+    """A number that is neither NaN nor infinite."""
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not -LARGEST <= value <= LARGEST:
+        raise ProgramError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
 def positive(name: str, value: Any) -> float:
     """A positive, finite float."""
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -82,6 +82,9 @@ class FloatReadout(Readout):
     def values(self, y: np.ndarray, counts: Any = None) -> np.ndarray:
         return y
 
+    def in_units(self, scale: float, offset: float) -> FloatReadout:
+        return replace(self, V=self.V * scale, b_o=self.b_o * scale + offset)
+
     def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
         return ()
 
@@ -104,9 +107,10 @@ class FloatReadout(Readout):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntReadout(Readout):
-    """y_i = V_i h_i + bias, all integers: argmax needs no float; y = scale·y_i.
+    """y_i = V_i h_i + bias, all integers: argmax needs no float; y = scale·y_i + offset.
 
-    Of a mean y_i = V_i Σh_i + T·bias, whose argmax needs no division; y = scale·y_i/T.
+    Of a mean y_i = V_i Σh_i + T·bias, whose argmax needs no division; y = scale·y_i/T + offset. The offset is of values
+    far from zero, as of temperatures: a bias so large would take the room of the sums.
     """
 
     kind = "integer"
@@ -123,6 +127,7 @@ class IntReadout(Readout):
     mix: bool = False  # the bias is in units of V_i S h_i
     steps: Steps = "last"
     steps_max: int | None = None  # of a mean: where T is so large, Σh and T are halved
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check.number("bits of V", self.bits, BITS[0], BITS[-1]))
@@ -130,6 +135,7 @@ class IntReadout(Readout):
         _check(self, check.integers("V", self.V, np.int8, (None, None), -top, top - 1))
         object.__setattr__(self, "bias", check.integers("b_o", self.bias, np.int32, (len(self.V),), *INT32))
         object.__setattr__(self, "scale", check.positive("readout scale", self.scale))
+        object.__setattr__(self, "offset", check.finite("readout offset", self.offset))
         object.__setattr__(self, "steps_max", mean.check_steps_max(self.steps_max, pooled=self.pooled))
 
     @classmethod
@@ -153,14 +159,19 @@ class IntReadout(Readout):
 
     def values(self, y: np.ndarray, counts: Any = None) -> np.ndarray:
         if not self.pooled:
-            return (y * self.scale).astype(np.float32)
+            return (y * self.scale + self.offset).astype(np.float32)
         if counts is None:
             raise SettingsError(
                 "outputs of a mean are sums over the steps: values(y, readout.counts(steps)), steps being the length "
                 "of each sequence"
             )
         counts = np.maximum(counts, 1)  # before the first step there is nothing to divide
-        return (y * self.scale / counts[..., None]).astype(np.float32)
+        return (y * self.scale / counts[..., None] + self.offset).astype(np.float32)
+
+    def in_units(self, scale: float, offset: float) -> IntReadout:
+        if not scale:  # of whatever V reads
+            return replace(self, V=np.zeros_like(self.V), bias=np.zeros_like(self.bias), offset=offset)
+        return replace(self, scale=self.scale * scale, offset=self.offset * scale + offset)
 
     def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
         """Σ|V_i| h_max + |bias|; of a mean Σ|V_i| Σh_max + T·|bias| at its last step before it is halved.

@@ -113,6 +113,10 @@ class Readout(check.Checked, ABC):
         """Outputs in the network's own units, as float32; of a mean, `counts(steps)` says T of each sequence."""
 
     @abstractmethod
+    def in_units(self, scale: float, offset: float) -> Readout:
+        """The same readout with scale·value + offset in place of each value."""
+
+    @abstractmethod
     def sums_bounds(self, top: int) -> tuple[np.ndarray, ...]:
         """Bounds of its 32-bit sums of states up to `top`."""
 

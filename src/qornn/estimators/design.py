@@ -1,0 +1,53 @@
+"""What the parameter `map` decides: the kind of network, how it is trained, and what its parameters mean."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from qornn.errors import SettingsError, shown
+from qornn.estimators.network import Network
+from qornn.estimators.standard import Standard
+from qornn.tasks.arrays import Arrays, Sequences
+
+
+class Design(ABC):
+    """A kind of network as an estimator's parameters ask for it."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.asked = estimator
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse parameters that this kind of network does not have, before the data is looked at."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> dict[str, Any]:
+        """layers, width, pairs and skip of the network."""
+
+    @abstractmethod
+    def window(self, sequences: Sequences) -> int:
+        """Samples per step."""
+
+    @abstractmethod
+    def network(self, sequences: Sequences, standard: Standard, n_o: int, seed: int) -> Network:
+        """The network before training, with what turns these sequences of windows into its inputs."""
+
+    @abstractmethod
+    def train(self, network: Network, task: Arrays, seed: int) -> list[dict[str, float]]:
+        """Train it in place; one record per epoch."""
+
+    @abstractmethod
+    def batch(self, n: int) -> int:
+        """Sequences of a batch, of n to train on."""
+
+    def refuse(self, why: str, **unused: Any) -> None:
+        """Refuse parameters without a meaning here, where they are not what they are by default."""
+        for name, default in unused.items():
+            value = getattr(self.asked, name)
+            value = value.item() if isinstance(value, np.generic) else value
+            if type(value) is not type(default) or value != default:
+                raise SettingsError(f"{name}={shown(value)} {why}; leave {name} out")

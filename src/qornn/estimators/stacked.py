@@ -1,0 +1,152 @@
+"""A stack of rotations, rounded in training to the very integers that a device computes with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from qornn.bits import parse_bits
+from qornn.errors import SettingsError
+from qornn.estimators.design import Design
+from qornn.estimators.network import Network, as_batch, chunks
+from qornn.estimators.raw import rounded_samples
+from qornn.estimators.runner import StackRunner
+from qornn.estimators.settings import STACK
+from qornn.estimators.standard import INT16, Standard
+from qornn.estimators.threads import threads
+from qornn.estimators.training import train_one_cycle
+from qornn.estimators.windows import window_of_stack
+from qornn.integer.inputs import Samples
+from qornn.integer.program import LAYERS_LIMIT, IntegerProgram
+from qornn.lowering.calibrate import CHECKED, Calibration, States
+from qornn.lowering.choices import check_trained_bits
+from qornn.lowering.lower import lower
+from qornn.model import Stack
+from qornn.tasks.arrays import Arrays, Sequences
+from qornn.tasks.base import check_count
+from qornn.train.surroundings import float32
+
+INPUT_BITS = 8
+ACTIVATION_BITS = 8  # where nothing was asked for
+BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
+EPOCHS, STEPS = 30, 1500  # max_epochs=None is at least so many of both
+
+
+class StackOfRotations(Design):
+    """A mix, then `layers` times rotations and a mix, read out as the mean of all steps."""
+
+    def check(self) -> None:
+        asked = self.asked
+        self.refuse("is of a single layer, and map='rotations' has ReLU between its layers", activation=None)
+        if asked.n_hidden is not None:
+            check_count("n_hidden", asked.n_hidden)
+            for name in ("width", "pairs"):
+                why = f"and n_hidden={asked.n_hidden}, which is width and pairs in one, were given"
+                self.refuse(why, **{name: STACK[name]})
+        for name in ("layers", "width", *(["pairs"] if asked.pairs is not None else [])):
+            check_count(name, getattr(asked, name))
+        if 2 * asked.layers + 1 > LAYERS_LIMIT:
+            raise SettingsError(f"layers must be at most {(LAYERS_LIMIT - 1) // 2}, got {asked.layers}")
+        if not isinstance(asked.skip, bool | np.bool_):
+            raise SettingsError(f"skip must be True or False, got {asked.skip!r}")
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        asked = self.asked
+        width = asked.width if asked.n_hidden is None else asked.n_hidden
+        pairs = width if asked.pairs is None else asked.pairs
+        return {"layers": int(asked.layers), "width": int(width), "pairs": int(pairs), "skip": bool(asked.skip)}
+
+    def window(self, sequences: Sequences) -> int:
+        return window_of_stack(self.asked.window, sequences)
+
+    def network(self, sequences: Sequences, standard: Standard, n_o: int, seed: int) -> StackNetwork:
+        asked = self.asked
+        bits = parse_bits(int(asked.bits) if isinstance(asked.bits, np.integer) else asked.bits)
+        state_bits = ACTIVATION_BITS if asked.activation_bits is None else int(asked.activation_bits)
+        with float32(), threads(0):
+            model = Stack.rotations(
+                sequences.x.shape[2],
+                n_o,
+                **self.shape,
+                bits=bits,
+                state_bits=None if bits is None else state_bits,
+                input_bits=None if bits is None else INPUT_BITS,
+                generator=torch.Generator().manual_seed(seed),
+            )
+        if model.entry is None:
+            return StackNetwork(model, standard)
+        samples, step = rounded_samples(standard, sequences, INPUT_BITS)
+        model.entry.hold(gain=1 / step, step=step)
+        return StackNetwork(model, standard, samples=samples)
+
+    def train(self, network: Network, task: Arrays, seed: int) -> list[dict[str, float]]:
+        asked, batch_size = self.asked, self.batch(task.size("train"))
+        epochs = max(EPOCHS, -(-STEPS // task.steps_per_epoch(batch_size)))
+        return train_one_cycle(
+            network.model,
+            task,
+            lr=float(asked.lr),
+            epochs=epochs if asked.max_epochs is None else int(asked.max_epochs),
+            batch_size=batch_size,
+            seed=seed,
+            device=asked.device,
+            verbose=bool(asked.verbose),
+        )
+
+    def batch(self, n: int) -> int:
+        if isinstance(self.asked.batch_size, str):
+            return min(n, max(BATCH[0], min(BATCH[1], n // 16)))
+        return min(n, int(self.asked.batch_size))
+
+
+@dataclass(slots=True, eq=False)
+class StackNetwork(Network):
+    """It reads the whole numbers that a device makes of samples; at full precision, standardised samples."""
+
+    model: Stack
+    samples: Samples | None = None  # the input part; None at full precision
+
+    def inputs(self, sequences: Sequences) -> Sequences:
+        if self.samples is None:
+            return self.standard.apply(sequences)
+        x = np.empty(sequences.x.shape, np.float32)
+        step, start = self.samples.alpha / 2 ** (self.samples.bits - 1), 0
+        for part in chunks(Sequences(sequences.x, None)):  # in int64: not all at once
+            raw = self.samples.from_floats(part.x).clip(*INT16)
+            x[start : start + len(part)] = self.samples.integers(raw) * step
+            start += len(part)
+        return Sequences(x, sequences.lengths)
+
+    def runner(self, *, stream: bool = False) -> StackRunner:
+        return StackRunner(self.model, self.scale, self.shift, double=stream or self.samples is None)
+
+    def activation_bits(self, asked: int | None) -> int:
+        trained = [layer.state_bits for layer in self.model.layers if layer.state_bits is not None]
+        check_trained_bits([*trained], asked)
+        return max(trained, default=ACTIVATION_BITS)
+
+    def look(self, sequences: Sequences) -> Calibration | None:
+        """A few sequences, for the report: training has decided everything."""
+        if self.samples is None:
+            return None
+        rows = np.unique(np.linspace(0, len(sequences) - 1, min(len(sequences), CHECKED)).astype(int))
+        few = as_batch(self.inputs(sequences.rows(rows)))
+        with torch.no_grad():
+            outputs = self.model.outputs(few.x, few.lengths)
+        layers = tuple(States().with_batch(states, few.lengths) for states in outputs)
+        return Calibration(sequences=len(rows), max_x=float(few.x.abs().max()), layers=layers, batches=[few])
+
+    def lower(self, seen: Calibration, *, activation_bits: int, **facts: Any) -> IntegerProgram:
+        assert self.samples is not None  # full precision is refused before
+        assert self.samples.raw_scale is not None
+        self.check_targets()
+        given: dict[str, Any] = {"calibration": seen, "input": self.samples, "activation_bits": activation_bits}
+        program = lower(self.model, **given, quiet=True)
+        program = replace(program, readout=program.readout.in_units(self.scale, self.shift))
+        raw_scale = self.samples.along(self.samples.raw_scale)
+        normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
+        return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)

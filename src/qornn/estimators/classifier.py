@@ -17,28 +17,41 @@ from qornn.estimators.targets import classes_of, targets
 
 
 class QORNNClassifier(ClassifierMixin, Estimator):
-    """Classes of sequences by an orthogonal recurrent network on `bits` bits.
+    """Classes of sequences by a recurrent network on `bits` bits.
 
     X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
-    - `n_hidden`, `bits`, `map`, `activation`: units, bits of the weights (2..8; None is full precision), how W is kept
-      orthogonal (bjorck, projunn, penalty, free, or a matrix that is not stored: hadamard, hadamard-block, cycle,
-      delay), and relu, modrelu, identity or tanh (None: relu, or identity where W is not stored).
-    - `window`: samples the network reads in one step; samples at the end that fill no window are not seen. "auto" takes
-      as many as leave 32 steps (n_hidden/2 below 64 units): fewer, wider steps train better and cost a device less.
-    - `activation_bits`: of the states in the integer program.
-    - `max_epochs`, `lr`, `batch_size`: of Adam, with warm-up, clipped gradients and lr falling to a tenth. `lr` is for
-      64 units or more; n_hidden units below that train with lr·√(64/n_hidden).
-    - `noise`: deviation of the noise added to standardised samples in training.
-    - `validation_fraction`, `patience`: this share of every class is held out; training stops `patience` epochs after
-      the loss there was smallest, and the weights of that epoch are kept. An epoch of fewer than 16 batches counts as
-      that share of one. Where fewer than twenty sequences would be held out none is, and the training loss is watched.
-    - `class_weight`: None, "balanced" or a dict from label to weight.
-    - `random_state`: a seed; None takes one from the system. The global generators are never touched.
-    - `device`, `verbose`: auto, cpu, cuda or mps; a live bar and a line an epoch on standard error.
+    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them, rounded
+      in training to the very integers of a device: `predict` gives the same with and without `integer=True`. Any other
+      map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free, or a
+      matrix that is not stored: hadamard, hadamard-block, cycle, delay.
+    - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
+      the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
+    - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
+    - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
+      With rotations "auto" takes the fewest that leave at most 250 steps, and that divide the common length if this
+      leaves 100; where lengths differ, the median counts. For a single layer it takes as many as leave 32 steps
+      (n_hidden/2 below 64 units).
+    - `bits` (4): of the weights, 2 to 8. None is full precision, which has no integers.
+    - `activation` (None): of a single layer: relu, modrelu, identity or tanh. None is relu, or identity where W is not
+      stored.
+    - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
+      many in training (None: 8). A single layer may be given others after fit (None: 12).
+    - `max_epochs` (None): of the training. None is 100 for a single layer; with rotations 30, or as many as make 1,500
+      steps.
+    - `lr` (5e-3), `batch_size` ("auto"): of AdamW in one cycle with rotations. Of Adam for a single layer, with warm-up
+      and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with lr·√(64/n_hidden).
+    - `noise` (0.1): deviation of the noise added to standardised samples in training.
+    - `validation_fraction` (0.1), `patience` (15): this share of every class is held out. The weights with the smallest
+      loss there are kept; with rotations those of the last fifth of the training, which always goes to its end. A
+      single layer stops `patience` epochs after the smallest loss, and an epoch of fewer than 16 batches counts as that
+      share of one. Where fewer than twenty sequences would be held out none is.
+    - `class_weight` (None): None, "balanced" or a dict from label to weight.
+    - `random_state` (None): a seed; None takes one from the system. The global generators are never touched.
+    - `device` ("auto"), `verbose` (False): auto, cpu, cuda or mps; a live bar and a line per epoch on standard error.
 
-    After fit: `classes_`, `n_iter_`, `history_` (an epoch's losses), `mean_` and `std_` (of each channel), `window_`.
+    After fit: `classes_`, `n_iter_`, `history_` (losses by epoch), `mean_` and `std_` (of each channel), `window_`.
     """
 
     def __init__(

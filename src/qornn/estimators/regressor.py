@@ -18,7 +18,7 @@ from qornn.estimators.targets import targets
 
 
 class QORNNRegressor(RegressorMixin, Estimator):
-    """One value per sequence by an orthogonal recurrent network on `bits` bits.
+    """One value per sequence by a recurrent network on `bits` bits.
 
     The parameters are those of QORNNClassifier but for `class_weight`. Targets are standardised for training;
     predictions, the program and the exported C answer in the targets' own units.

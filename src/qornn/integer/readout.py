@@ -69,6 +69,10 @@ class FloatReadout(Readout):
         return None
 
     @property
+    def offset(self) -> float:
+        return 0.0
+
+    @property
     def stored_bytes(self) -> int:
         return self.V.nbytes + self.b_o.nbytes + 4
 

@@ -46,6 +46,10 @@ class Readout(check.Checked, ABC):
         def scale(self) -> float: ...
 
         @property
+        def offset(self) -> float:
+            """What is added to the values of integer outputs; 0 where outputs are values."""
+
+        @property
         def steps(self) -> Steps: ...
 
         @property

@@ -33,7 +33,8 @@ def readout_code(program: IntegerProgram, name: str, last: Code) -> ReadoutCode:
     if program.readout.pooled:
         return _mean(program, name, words)
     kind = f"{'int' if exact else 'float'}{'_wide' if last.unit == 'int32_t' else ''}"
-    scale = f"; times {program.readout.scale!r} they are in the network's own units" if exact else ""
+    plus = f", plus {program.readout.offset!r}," if program.readout.offset else ""
+    scale = f"; times {program.readout.scale!r}{plus} they are in the network's own units" if exact else ""
     return ReadoutCode(
         read=f"{last.states}[j]",
         n_read=program.n_out,
@@ -54,6 +55,8 @@ def _mean(program: IntegerProgram, name: str, words: dict[str, str]) -> ReadoutC
     """Sums and their count lie in the state. Values divide once, in float32."""
     n, tiny, largest = program.n_out, np.finfo(np.float32).tiny, np.finfo(np.float32).max
     words |= {"scale": literal(np.float32(np.clip(program.readout.scale, tiny, largest)))}
+    offset = np.float32(np.clip(program.readout.offset, -largest, largest))
+    words |= {"offset": f" + {literal(offset)}" if offset else ""}
     return ReadoutCode(
         read=f"(j < {n}u ? (s)->sums[j] : (int32_t)(s)->count)",
         n_read=n + 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -47,6 +48,22 @@ def scan_op(
     problem = _problem(states, a, b, z0, lengths, top)
     _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
     return states, last, peak
+
+
+def scan_call(drive: Tensor, *, top: int) -> Callable[[], object] | None:
+    """The kernel alone on memory that is there already, for measurements; None without one."""
+    if not usable(drive):
+        return None
+    B, _, width = drive.shape
+    a, z0, states = drive.new_full((width // 2,), 0.5), drive.new_zeros(B, width), torch.empty_like(drive)
+    last, peak = torch.empty_like(z0), torch.empty_like(a)
+    problem, alive = _problem(states, a, a, z0, None, top), (a, z0, states)
+
+    def call() -> object:
+        _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
+        return alive
+
+    return call
 
 
 @torch.library.custom_op("qornn::scan_backward", mutates_args=())

@@ -15,13 +15,24 @@ def test_memory_is_used_again_only_when_nothing_refers_to_it():
     assert pool.empty(size).data_ptr() == address
 
 
-def test_what_is_kept_is_bounded():
+def test_what_is_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(pool, "KEPT_BYTES", 3 * pool.SMALLEST)
     tensors = [pool.empty(pool.SMALLEST // 4 + i) for i in range(5)]
     for i, t in enumerate(tensors):
         t.fill_(i)
     assert [float(t[-1]) for t in tensors] == [0, 1, 2, 3, 4]
     del tensors, t
-    assert len(pool._blocks) <= pool.KEPT
+    pool.empty(pool.SMALLEST // 4)
+    assert len(pool._blocks) <= 3
+
+
+def test_many_small_blocks_are_kept_and_two_large_ones():
+    for size, kept in ((pool.SMALLEST, 6), (pool.KEPT_BYTES, pool.KEPT)):
+        pool._blocks.clear()
+        tensors = [pool.empty(size // 4) for _ in range(6)]
+        assert len(pool._blocks) == kept
+        del tensors
+    pool._blocks.clear()
 
 
 def test_small_and_shaped():

@@ -35,9 +35,9 @@ def problem(B, T, p, masked, dtype, seed=0):
     )
 
 
-def run(function, arguments, top, reads="both"):
+def run(function, arguments, top, reads="both", scale=1.0):
     """States, last state, peak, and the gradients of drive, a, b and z0."""
-    states, last, peak = function(*arguments, top)
+    states, last, peak = function(*arguments, top, scale)
     g = torch.Generator().manual_seed(7)
     loss = 0
     for name, t in (("states", states), ("last", last)):
@@ -46,8 +46,8 @@ def run(function, arguments, top, reads="both"):
     return [states.detach(), last.detach(), peak, *torch.autograd.grad(loss, arguments[:4])]
 
 
-def assert_equal_to_the_reference(arguments, top, reads="both"):
-    ours, theirs = (run(f, arguments, top, reads) for f in (scan, rotations.scan))
+def assert_equal_to_the_reference(arguments, top, reads="both", scale=1.0):
+    ours, theirs = (run(f, arguments, top, reads, scale) for f in (scan, rotations.scan))
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         assert a.shape == b.shape
         assert a.dtype == b.dtype
@@ -122,6 +122,19 @@ def test_the_kernel_equals_the_reference(isa, p, dtype):
 def test_what_is_not_read_has_no_gradient(isa, reads):
     for p in (3, 16, 40):
         assert_equal_to_the_reference(problem(6, 7, p, True, torch.float32), 127, reads)
+
+
+@needs_native
+def test_the_kernel_scales_states_as_the_reference_does(isa):
+    for p, masked, top, scale in itertools.product((3, 16, 40), (False, True), (0, 127), (2.0**-5, 4.0)):
+        assert_equal_to_the_reference(problem(6, 7, p, masked, torch.float32), top, scale=scale)
+
+
+def test_a_scale_changes_the_states_alone():
+    arguments = problem(3, 5, 4, True, torch.float64)
+    plain, scaled = (run(scan, arguments, 7, "last", scale) for scale in (1.0, 0.25))
+    assert torch.equal(scaled[0], plain[0] / 4)
+    assert all(torch.equal(a, b) for a, b in zip(plain[1:], scaled[1:], strict=True))
 
 
 @needs_native
@@ -243,6 +256,8 @@ BAD = [
     ("lengths", torch.tensor([0, 2, 4]), r"lengths must lie in 1\.\.4, got 0\.\.4"),
     ("lengths", torch.tensor([1, 2]), r"lengths must be int64 of shape \(3,\)"),
     ("top", -1, r"top must lie in 0\.\.8388607, got -1"),
+    ("scale", 0.3, r"scale must be a power of two, got 0\.3"),
+    ("scale", 0.0, r"scale must be a power of two, got 0\.0"),
     ("top", 1 << 23, r"top must lie in 0\.\.8388607, got 8388608"),
 ]
 
@@ -270,9 +285,9 @@ def test_the_backward_operator_called_alone_checks_what_it_reads():
     _, a, b, z0, _ = problem(3, 4, 6, False, torch.float32)
     states = torch.zeros(3, 4, 12)
     with pytest.raises(SettingsError, match=r"dstates must be torch.float32 of shape \(3, 4, 12\)"):
-        native_rotations.scan_backward_op(torch.zeros(3, 3, 12), None, a, b, z0, None, states)
+        native_rotations.scan_backward_op(torch.zeros(3, 3, 12), None, a, b, z0, None, states, 1.0)
     with pytest.raises(SettingsError, match=r"dlast must be torch.float32 of shape \(3, 12\)"):
-        native_rotations.scan_backward_op(None, torch.zeros(3, 6), a, b, z0, None, states)
+        native_rotations.scan_backward_op(None, torch.zeros(3, 6), a, b, z0, None, states, 1.0)
 
 
 @needs_native
@@ -280,7 +295,7 @@ def test_the_backward_operator_called_alone_checks_what_it_reads():
 @pytest.mark.parametrize("masked", [False, True])
 def test_opcheck(masked):
     drive, a, b, z0, lengths = problem(3, 4, 6, masked, torch.float32)
-    torch.library.opcheck(native_rotations.scan_op, (drive, a, b, z0, lengths, 127))
+    torch.library.opcheck(native_rotations.scan_op, (drive, a, b, z0, lengths, 127, 0.25))
     torch.library.opcheck(native_rotations.rounded_relu_op, (drive, torch.tensor(0.25), 127))
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from qornn.bench.builds import SHAPES, Shape, batch, build, structured, training_step
+from qornn.bench.timing import interleaved
 from qornn.errors import QornnError, unknown
 from qornn.maps import Bjorck, start
 from qornn.recurrence import in_use, recurrence, recurrence_with_readout, reference
@@ -56,7 +56,7 @@ def _bench_shape(name: str, shape: Shape, repeats: int, say: Callable[[str], Non
     calls |= {f"bjorck {kind}": _bjorck_call(shape.n_h, exact=kind == "exact") for kind in ("fast", "exact")}
     calls |= {f"step {b} {a}": training_step(build(b, shape, a), shape) for b, a in VARIANTS}
     say(f"{name}: {repeats} interleaved repeats of {len(calls)} measurements")
-    seconds = _interleaved(calls, repeats)
+    seconds = interleaved(calls, repeats)
     say(f"{name}: peak memory")
     memory = {f"{b} {a}": _peak_memory(name, b, a) for b, a in VARIANTS} if CLEAR_REFS.exists() else {}
     peak = SGEMMS * 2 * 1024**3 / 1e9 / seconds["sgemm"]
@@ -94,7 +94,7 @@ def bench_map(
             map: training_step(structured(map, shape), shape),
         }
         say(f"{name}: {repeats} interleaved repeats of {len(calls)} measurements")
-        seconds = _interleaved(calls, repeats)
+        seconds = interleaved(calls, repeats)
         found[name] = {
             "n_h": width,
             "step_seconds": {who: round(value, 4) for who, value in seconds.items()},
@@ -108,23 +108,6 @@ def _known(shapes: list[str] | None) -> list[str]:
         if name not in SHAPES:
             raise unknown("shape", name, SHAPES)
     return list(shapes or SHAPES)
-
-
-def _interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each, taken in turns so that a busy moment of the machine falls on all of them alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    flushed = torch.set_flush_denormal(True)  # for all alike: vanishing gradients would time denormals instead
-    try:
-        for turn in range(repeats + 1):
-            for name, call in calls.items():
-                began = time.perf_counter()
-                call()
-                if turn:  # the first warms up
-                    seconds[name].append(time.perf_counter() - began)
-    finally:
-        if flushed:
-            torch.set_flush_denormal(False)
-    return {name: median(values) for name, values in seconds.items()}
 
 
 def _sgemm() -> Callable[[], object]:

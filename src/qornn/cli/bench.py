@@ -11,6 +11,8 @@ from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError, unknown
 
 BENCHES = ("train", "infer")
+MODELS = ("stack",)
+STACK_RATIOS = ("step_vs_loop", "step_vs_scan", "step_vs_lstm", "copy_fraction")
 
 
 def run(
@@ -22,7 +24,12 @@ def run(
         ),
     ],
     shape: Annotated[
-        list[str] | None, typer.Option(help="train: copy, mnist or ptb; all by default; repeatable.")
+        list[str] | None,
+        typer.Option(help="train: copy, mnist or ptb; of a stack forda, smnist or ptb. Default: all. Repeatable."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="train: stack measures stacks of rotations against plain torch and torch.nn.LSTM."),
     ] = None,
     map: Annotated[
         str | None, typer.Option(help="train: steps of this structured map against the dense network's.")
@@ -36,15 +43,23 @@ def run(
 
     Example: qornn bench train --map hadamard
 
+    Example: qornn bench train --model stack --shape forda
+
     Example: qornn bench infer --json
     """
     if what not in BENCHES:
         raise unknown("bench", what, BENCHES)
-    if what == "infer" and (shape or map):
-        raise SettingsError("--shape and --map go with bench train; bench infer measures its own networks")
-    figures = _train(shape, map, repeats) if what == "train" else _infer(repeats)
+    if model is not None and model not in MODELS:
+        raise unknown("model", model, MODELS)
+    if what == "infer" and (shape or map or model):
+        raise SettingsError("--shape, --map and --model go with bench train; bench infer measures its own networks")
+    if map is not None and model is not None:
+        raise SettingsError("--map names a map of W, and a stack of rotations has no W; drop --map or --model")
+    figures = _train(shape, map, model, repeats) if what == "train" else _infer(repeats)
     if json:
         print_json(figures)
+    elif model == "stack":
+        _show_stack(figures)
     elif map is not None:
         rows = [[n, f["n_h"], *f["step_seconds"].values(), f["step_vs_dense"]] for n, f in figures["shapes"].items()]
         title = f"A training step, seconds (medians), {figures['threads']} threads"
@@ -57,9 +72,12 @@ def _say(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def _train(shape: list[str] | None, map: str | None, repeats: int) -> dict[str, Any]:
+def _train(shape: list[str] | None, map: str | None, model: str | None, repeats: int) -> dict[str, Any]:
+    from qornn.bench.stack import bench_stack
     from qornn.bench.train import bench_map, bench_train
 
+    if model == "stack":
+        return bench_stack(shape, repeats=repeats, say=_say)
     if map is not None:
         return bench_map(map, shape, repeats=repeats, say=_say)
     return bench_train(shape, repeats=repeats, say=_say)
@@ -83,6 +101,16 @@ def _show_train(figures: dict[str, Any]) -> None:
         ]
     title = f"sgemm {figures['peak_gflops']} GFLOP/s, {figures['threads']} threads, recurrence {figures['recurrence']}"
     print_table(title, ["shape", "figure", ""], rows)
+
+
+def _show_stack(figures: dict[str, Any]) -> None:
+    rows = [
+        [name, *found["step_seconds"].values(), *(found[key] for key in STACK_RATIOS)]
+        for name, found in figures["shapes"].items()
+    ]
+    title = f"A training step, seconds (medians), {figures['threads']} threads, recurrence {figures['recurrence']}"
+    columns = ["shape", "ours", "loop", "scan", "LSTM", "vs loop", "vs scan", "vs LSTM", "scan's share of a copy"]
+    print_table(title, columns, rows)
 
 
 def _show_infer(figures: dict[str, Any]) -> None:

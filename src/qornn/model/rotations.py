@@ -207,11 +207,14 @@ class Rotations(SequenceLayer):
         dtype = self._exact or x.dtype
         drive = _driven(x, (self.U_q() / step[:, None]).to(dtype))
         a, b = (v.to(dtype) for v in self.eigenvalues())
-        states, last, peak = scan(drive, a, b, z0.to(dtype), lengths, top)
+        # Normalised states are whole numbers times one power of two: the scan itself multiplies, on its way.
+        alike = 2.0 ** (NORMAL - self.state_bits) if rounded and self.normalised else None  # type: ignore[operator]
+        states, last, peak = scan(drive, a, b, z0.to(dtype), lengths, top, 1.0 if alike is None else alike)
         if self.steps is not None and self.training:
             self.steps.see(peak * step[: self.pairs])  # the first batch, which is not rounded, sets the steps
         unit = step * self._gain()
-        return states.to(x.dtype) * unit, last.to(x.dtype) * unit
+        states = states.to(x.dtype)
+        return states if alike is not None else states * unit, last.to(x.dtype) * unit
 
     def _gain(self) -> Tensor:
         """Outputs per unit of z: 1, or what normalises states.  # (2p,)"""

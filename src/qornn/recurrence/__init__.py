@@ -67,16 +67,18 @@ def scan(
     z0: Tensor,  # (B, 2p)
     lengths: Tensor | None = None,  # (B,)
     top: int = 0,
+    scale: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """z_t = λ z_{t−1} + drive_t of p complex units λ = a + ib, rounded and held within ±top; top 0: neither.
 
-    All states (B, T, 2p), zero past each sequence's end; the state (B, 2p) at each sequence's end; and of each pair the
-    largest |value| before rounding and saturation (p,), which has no gradient. A row is p real parts, then p imaginary.
+    All states (B, T, 2p) times `scale`, a power of two, zero past each sequence's end; the state (B, 2p) at each
+    sequence's end, not scaled; and of each pair the largest |value| before rounding and saturation (p,), which has no
+    gradient. A row is p real parts, then p imaginary.
     """
     if native_rotations.usable(drive, a, b, z0, lengths):
-        return native_rotations.scan_op(drive, a, b, z0, lengths, top)
-    check_scan(drive, a, b, z0, lengths, top)  # the native one does so itself
-    return rotations.scan(drive, a, b, z0, lengths, top)
+        return native_rotations.scan_op(drive, a, b, z0, lengths, top, scale)
+    check_scan(drive, a, b, z0, lengths, top, scale)  # the native one does so itself
+    return rotations.scan(drive, a, b, z0, lengths, top, scale)
 
 
 def rounded_relu(acc: Tensor, step: Tensor | float, top: int = 127) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -47,13 +49,15 @@ def check_codes(x: Tensor, n_i: int) -> None:
         _expect_within(x, "codes", 0, n_i - 1)
 
 
-def check_scan(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int) -> None:
+def check_scan(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float) -> None:
     """Refuse what the scan of rotations would read or write past the end of."""
     B, T, p = (*drive.shape, 0, 0)[0], (*drive.shape, 0, 0)[1], a.numel()
     _expect_as(drive, drive=(drive, (B, T, 2 * p)), a=(a, (p,)), b=(b, (p,)), z0=(z0, (B, 2 * p)))
     if not B or not T or not p:
         raise SettingsError(f"drive must hold at least one step of one pair, got shape {tuple(drive.shape)}")
     _expect_top(top, 0)
+    if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
+        raise SettingsError(f"scale must be a power of two, got {scale}")
     if lengths is not None:
         _expect_integers(lengths, (B,), "lengths")
         if not torch.compiler.is_compiling():

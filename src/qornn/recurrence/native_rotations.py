@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 class _Rotations(ctypes.Structure):  # qornn_rotations in rotations.h
     _fields_ = (
         *((name, _i64) for name in ("B", "T", "p", "top")),
+        ("scale", ctypes.c_double),
         *((name, _i32) for name in ("threads", "wide")),
         *((name, _pointer) for name in ("a", "b", "z0", "lengths", "states")),
     )
@@ -37,16 +39,32 @@ def usable(*tensors: Tensor | None) -> bool:
 
 @torch.library.custom_op("qornn::scan", mutates_args=())
 def scan_op(
-    drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int
+    drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """States (B, T, 2p), those at the sequences' ends (B, 2p), and the largest |value| of each pair (p,)."""
-    check_scan(drive, a, b, z0, lengths, top)
+    """Scaled states (B, T, 2p), the states at the sequences' ends (B, 2p), and each pair's largest |value| (p,)."""
+    check_scan(drive, a, b, z0, lengths, top, scale)
     drive, a, b, z0 = (t.detach().contiguous() for t in (drive, a, b, z0))
     lengths = None if lengths is None else lengths.contiguous()
     states, last, peak = pool.empty(*drive.shape, dtype=drive.dtype), torch.empty_like(z0), torch.empty_like(a)
-    problem = _problem(states, a, b, z0, lengths, top)
+    problem = _problem(states, a, b, z0, lengths, top, scale)
     _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
     return states, last, peak
+
+
+def scan_call(drive: Tensor, *, top: int) -> Callable[[], object] | None:
+    """The kernel alone on memory that is there already, for measurements; None without one."""
+    if not usable(drive):
+        return None
+    B, _, width = drive.shape
+    a, z0, states = drive.new_full((width // 2,), 0.5), drive.new_zeros(B, width), torch.empty_like(drive)
+    last, peak = torch.empty_like(z0), torch.empty_like(a)
+    problem, alive = _problem(states, a, a, z0, None, top, 1.0), (a, z0, states)
+
+    def call() -> object:
+        _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
+        return alive
+
+    return call
 
 
 @torch.library.custom_op("qornn::scan_backward", mutates_args=())
@@ -58,14 +76,15 @@ def scan_backward_op(
     z0: Tensor,
     lengths: Tensor | None,
     states: Tensor,
+    scale: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of the drive (B, T, 2p), of a and b (p,) and of z0 (B, 2p)."""
-    check_scan(states, a, b, z0, lengths, 0)
+    check_scan(states, a, b, z0, lengths, 0, scale)
     check_scan_gradients(dstates, dlast, states)
     states, a, b, z0 = (t.detach().contiguous() for t in (states, a, b, z0))
     dstates, dlast, lengths = (None if t is None else t.detach().contiguous() for t in (dstates, dlast, lengths))
     ddrive, da, db, dz0 = pool.empty(*states.shape, dtype=states.dtype), *(torch.empty_like(t) for t in (a, b, z0))
-    problem = _problem(states, a, b, z0, lengths, 0)
+    problem = _problem(states, a, b, z0, lengths, 0, scale)
     gradients = _Gradients(*(_address(t) for t in (dstates, dlast, ddrive, da, db, dz0)))
     _call("qornn_scan_backward", ctypes.byref(problem), ctypes.byref(gradients))
     return ddrive, da, db, dz0
@@ -83,12 +102,12 @@ def rounded_relu_op(acc: Tensor, step: Tensor, top: int) -> tuple[Tensor, Tensor
 
 
 @scan_op.register_fake
-def _(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Any, top: int) -> Any:
+def _(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Any, top: int, scale: float) -> Any:
     return drive.new_empty(drive.shape), z0.new_empty(z0.shape), a.new_empty(a.shape)
 
 
 @scan_backward_op.register_fake
-def _(dstates: Any, dlast: Any, a: Tensor, b: Tensor, z0: Tensor, lengths: Any, states: Tensor) -> Any:
+def _(dstates: Any, dlast: Any, a: Tensor, b: Tensor, z0: Tensor, lengths: Any, states: Tensor, scale: float) -> Any:
     return states.new_empty(states.shape), *(t.new_empty(t.shape) for t in (a, b, z0))
 
 
@@ -98,14 +117,14 @@ def _(acc: Tensor, step: Any, top: int) -> Any:
 
 
 def _keep_scan(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    _, a, b, z0, lengths, _ = inputs
+    _, a, b, z0, lengths, _, ctx.scale = inputs
     ctx.set_materialize_grads(False)  # reading the last state alone must not build a (B, T, 2p) tensor of zeros
     ctx.mark_non_differentiable(output[2])
     ctx.save_for_backward(a, b, z0, lengths, output[0])
 
 
 def _scan_backward(ctx: Any, dstates: Tensor | None, dlast: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
-    return *scan_backward_op(dstates, dlast, *ctx.saved_tensors), None, None
+    return *scan_backward_op(dstates, dlast, *ctx.saved_tensors, ctx.scale), None, None, None
 
 
 def _keep_relu(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -122,11 +141,13 @@ torch.library.register_autograd("qornn::scan", _scan_backward, setup_context=_ke
 torch.library.register_autograd("qornn::rounded_relu", _relu_backward, setup_context=_keep_relu)
 
 
-def _problem(states: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int) -> _Rotations:
+def _problem(
+    states: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
+) -> _Rotations:
     B, T, _ = states.shape
     wide = states.dtype == torch.float64
     return _Rotations(
-        B, T, len(a), top, torch.get_num_threads(), wide, *(_address(t) for t in (a, b, z0, lengths, states))
+        B, T, len(a), top, scale, torch.get_num_threads(), wide, *(_address(t) for t in (a, b, z0, lengths, states))
     )
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 SMALLEST = 1 << 22  # bytes; below, torch's own allocator does as well
-KEPT = 2  # blocks: a network in training needs one, two layers need two
+KEPT = 2  # blocks at least: a network in training needs one, two layers need two
+KEPT_BYTES = 1 << 27  # up to here more of them: a stack needs several for each layer
 
 _blocks: list[mmap.mmap] = []
 
@@ -29,14 +30,18 @@ def _block(size: int) -> mmap.mmap:
         if len(_blocks[i]) == size and _is_free(i):
             return _blocks[i]
     for i in reversed(range(len(_blocks))):
-        if len(_blocks) >= KEPT and _is_free(i):
+        if not _has_room(size) and _is_free(i):
             del _blocks[i]
     block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         block.madvise(mmap.MADV_HUGEPAGE)
-    if len(_blocks) < KEPT:
+    if _has_room(size):
         _blocks.append(block)
     return block
+
+
+def _has_room(size: int) -> bool:
+    return len(_blocks) < KEPT or sum(len(block) for block in _blocks) + size <= KEPT_BYTES
 
 
 def _is_free(i: int) -> bool:

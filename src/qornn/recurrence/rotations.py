@@ -24,9 +24,11 @@ def scan(
     z0: Tensor,  # (B, 2p)
     lengths: Tensor | None,  # (B,)
     top: int,
+    scale: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All states (B, T, 2p), the state (B, 2p) at each sequence's end, and the largest |value| before rounding (p,)."""
-    return _Scan.apply(drive, a, b, z0, lengths, top)
+    """Scaled states (B, T, 2p), the state (B, 2p) at each sequence's end, and each pair's largest |value| (p,)."""
+    states, last, peak = _Scan.apply(drive, a, b, z0, lengths, top)
+    return states if scale == 1 else states * scale, last, peak
 
 
 def rounded_relu(acc: Tensor, step: Tensor, top: int) -> tuple[Tensor, Tensor]:

@@ -92,8 +92,8 @@ void run_scan_backward(const qornn_rotations &p, const qornn_rotations_gradients
       da += sums.get()[block * 2 * job.P + j];
       db += sums.get()[(block * 2 + 1) * job.P + j];
     }
-    static_cast<Number *>(g.a)[j] = da;
-    static_cast<Number *>(g.b)[j] = db;
+    static_cast<Number *>(g.a)[j] = da / static_cast<Number>(p.scale);  // of scaled states until here
+    static_cast<Number *>(g.b)[j] = db / static_cast<Number>(p.scale);
   }
 }
 

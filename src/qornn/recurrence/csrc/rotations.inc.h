@@ -58,7 +58,7 @@ struct ScanForward {
   void run(int64_t r0, int64_t unit, int64_t from, int64_t to) const {
     constexpr int64_t L = kLanes<Number>;
     const int64_t p = s.p.p, left = p - unit - (V - 1) * L;  // numbers in the last vector; the others are full
-    const Numbers<Number> top = splat(static_cast<Number>(s.p.top));
+    const Numbers<Number> top = splat(static_cast<Number>(s.p.top)), scale = splat(static_cast<Number>(s.p.scale));
     Pairs<Number, R, V> z(s, r0, unit);
     Bits<Number> most[V];
     each<1, V>([&](int, int v) { most[v] = (Bits<Number>)load(peak + unit + v * L); });
@@ -73,8 +73,8 @@ struct ScanForward {
         most[v] = larger(most[v], larger(magnitude<Number>(x), magnitude<Number>(y)));
         re = Round ? rounded<Number>(x, top) : x;
         im = Round ? rounded<Number>(y, top) : y;
-        store(out + here, re, n);
-        store(out + here + p, im, n);
+        store(out + here, re * scale, n);
+        store(out + here + p, im * scale, n);
       });
     each<1, V>([&](int, int v) { store(peak + unit + v * L, (Numbers<Number>)most[v]); });
     z.keep(s, r0, unit);
@@ -90,23 +90,26 @@ struct ScanBackward {
   const Number *given, *states;  // given: gradient of the states
   Number *drive, *da, *db;       // da, db: (P)
 
-  // Steps to-1..from. The state is conj(λ) G_{t+1}, to which load_rows has added the gradient of the last state.
+  // Steps to-1..from. The state is conj(λ) G_{t+1}; it starts as the gradient of the last state. da and db are sums over
+  // scaled states, so they come out times the scale.
   template <int R, int V>
   void run(int64_t r0, int64_t unit, int64_t from, int64_t to) const {
     constexpr int64_t L = kLanes<Number>;
     const int64_t p = s.p.p, left = p - unit - (V - 1) * L;
+    const Numbers<Number> scale = splat(static_cast<Number>(s.p.scale));
     Pairs<Number, R, V> G(s, r0, unit);
     Numbers<Number> sum_a[V], sum_b[V];
     each<1, V>([&](int, int v) { sum_a[v] = load(da + unit + v * L), sum_b[v] = load(db + unit + v * L); });
     for (int64_t t = to - 1; t >= from; --t) {
       const Number *before = t ? states + s.at(r0, t - 1) : static_cast<const Number *>(s.p.z0) + (s.row + r0) * 2 * p;
       const int64_t now = s.at(r0, t) + unit, stride = s.p.T * 2 * p, stride_before = t ? stride : 2 * p;
+      const Numbers<Number> to_scale = t ? splat(Number(1)) : scale;  // z0 is not scaled
       each<R, V>([&](int r, int v) {
         const int64_t here = now + r * stride + v * L, n = v < V - 1 ? L : left;
         const Number *z = before + r * stride_before + unit + v * L;
         Numbers<Number> x = G.re[r][v], y = G.im[r][v];
-        if (Given) x += load(given + here, n), y += load(given + here + p, n);
-        const Numbers<Number> re = load(z, n), im = load(z + p, n);
+        if (Given) x += scale * load(given + here, n), y += scale * load(given + here + p, n);
+        const Numbers<Number> re = to_scale * load(z, n), im = to_scale * load(z + p, n);
         store(drive + here, x, n);
         store(drive + here + p, y, n);
         G.re[r][v] = G.a[v] * x + G.b[v] * y;

@@ -10,7 +10,7 @@ from qornn.errors import QornnError
 from qornn.zoo.opening import load_program
 
 TASKS = {
-    "digits": ["task.limit=64"],
+    "digits": ["train.lr=2e-2"],
     "adding": ["task.T=12", "task.train_size=256", "task.validation_size=16", "task.test_size=64"],
     "copy": ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16"],
 }
@@ -38,7 +38,7 @@ def test_eval_lower_and_size_agree(task, shape, qornn_command, tmp_path):
     words = [task, "--model", "stack", "--bits", 3, *settings]
     sized = json.loads(call("size", *words, "--json"))
     trained = json.loads(
-        qornn_command("train", *words, "--activation-bits", 7, "--steps", 12, "--out", run, "--json").stdout
+        qornn_command("train", *words, "--activation-bits", 7, "--steps", 60, "--out", run, "--json").stdout
     )
     assert (trained["bits"], trained["activation_bits"]) == (6 if "model.bits_V=6" in shape else 3, 7)
     seen = json.loads(qornn_command("eval", run, "--json").stdout)
@@ -62,7 +62,7 @@ def test_eval_lower_and_size_agree(task, shape, qornn_command, tmp_path):
 @pytest.mark.slow
 def test_other_state_bits_than_the_trained_are_refused_in_one_line(qornn_command, tmp_path):
     run = tmp_path / "run"
-    words = words_of([*TASKS["digits"], "model.width=6", "train.batch=8"])
+    words = words_of(["task.limit=64", "model.width=6", "train.batch=8"])
     qornn_command("train", "digits", "--model", "stack", "--steps", 3, *words, "--out", run)
     for command in (["eval", run], ["lower", run, "-o", tmp_path / "net.qornn"]):
         done = qornn_command(*command, "--activation-bits", 12, check=False)

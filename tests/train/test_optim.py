@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -74,7 +76,7 @@ def test_one_cycle_rises_over_a_tenth_and_falls_to_nothing():
     assert rates[:10] == pytest.approx([0.1 * (i + 1) for i in range(10)])
     assert rates[10] == 1.0
     assert rates[55] == pytest.approx(0.5)  # half of the cosine
-    assert all(a > b for a, b in zip(rates[10:], rates[11:], strict=False))
+    assert all(a > b for a, b in pairwise(rates[10:]))
     assert rates[-1] < 1e-3
     by_epochs = TrainSettings(lr=1.0, schedule="one-cycle", epochs=10)
     assert [learning_rate(step, 10, by_epochs) for step in range(100)] == rates

@@ -308,15 +308,20 @@ def test_early_stopping_keeps_steps_with_the_weights_they_belong_to():
     assert any(name.endswith("_extra_state") for name in trainer.kept)
 
 
-def test_a_checkpoint_of_another_shape_is_refused_before_it_is_built(tmp_path):
+def test_weights_of_another_shape_are_refused_before_a_network_of_that_shape_is_made(tmp_path):
     recipe = resolve("digits", model="stack", settings=[*SMALL["digits"], *TINY, "train.steps=2"])
     start(recipe, tmp_path / "run", quiet=True)
-    file = tmp_path / "run" / "recipe.toml"
-    text = file.read_text()
-    for key, other in (("width", "width = 7"), ("layers", "layers = 100000000"), ("pairs", "pairs = 1000000")):
-        lines = [other if line.startswith(f"{key} =") else line for line in text.splitlines()]
+    file, weights = tmp_path / "run" / "recipe.toml", tmp_path / "run" / "model.safetensors"
+    text, (tensors, _) = file.read_text(), checkpoints.load_tensors(weights)
+    checkpoints.save_tensors(weights, tensors, {})  # a file that does not say its recipe
+    for key, other, tensor in (
+        ("width", 7, "V"),
+        ("layers", 10**8, r"layers\.200000000\.C_raw is absent"),
+        ("pairs", 10**8, r"layers\.4\.C_raw"),
+    ):
+        lines = [f"{key} = {other}" if line.startswith(f"{key} =") else line for line in text.splitlines()]
         file.write_text("\n".join(lines))
-        with pytest.raises(CheckpointError, match=f"belongs to another model.*{key}"):
+        with pytest.raises(CheckpointError, match=f"belongs to another model: {tensor}"):
             load(tmp_path / "run")
     file.write_text(text)
     assert resume(tmp_path / "run").finished

@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 import torch
 
-sys.path.append(str(Path(__file__).parent))  # compiling.py, forking.py and killing.py
+sys.path.append(str(Path(__file__).parent))  # compiling.py, forking.py, killing.py, whole_runs.py
 import compiling
 import forking
 from qornn.verify import build, qemu

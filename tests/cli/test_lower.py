@@ -130,7 +130,7 @@ def test_a_network_that_cannot_be_lowered_is_an_error_only_where_integers_were_a
         raise SettingsError("every state is zero")
 
     monkeypatch.setattr(sys.modules["qornn.lowering.lower"], "lower", refuse)
-    assert command._in_integers(None, None, None) == (None, "every state is zero")
+    assert command._in_integers(None, None, None) == (None, None, "every state is zero")
     with pytest.raises(SettingsError, match="every state"):
         command._in_integers(None, None, 12)
 

@@ -246,3 +246,14 @@ def test_layers_that_do_not_fit_together_are_refused_with_both_named():
         qornn.Stack([mix, turn, qornn.Mix(8, 8, skip=5, bits=4)], n_o=2)
     with pytest.raises(SettingsError, match="this Mix reads a skip of 8 numbers, got none"):
         qornn.Mix(8, 8, skip=8)(torch.rand(1, 2, 8))
+
+
+@pytest.mark.parametrize("bits", [8, 12])
+def test_a_skip_does_not_make_the_weights_beside_it_coarser(bits):
+    """States of more bits lie on a finer grid than the skip; float32 alone would not hold their sums."""
+    model, _ = trained(2, width=32, pairs=32, bits=4, state_bits=bits, skip=True)
+    for mix in model.layers[2::2]:
+        unit_C, unit_S = mix.units()
+        assert float((unit_C == mix.q.unit(mix.C_raw)).float().mean()) > 0.9
+        assert float((unit_S == mix.q.unit(mix.S_raw)).float().mean()) > 0.9
+        assert mix._types(torch.float32) == (torch.float32, torch.float64)

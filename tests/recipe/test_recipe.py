@@ -146,3 +146,60 @@ def test_no_steps_at_all_are_refused_but_old_recipes_open():
 def test_a_setting_of_two_lines_is_refused(text):
     with pytest.raises(SettingsError, match="a setting is one line"):
         resolve("copy", settings=[text])
+
+
+def test_every_task_has_a_stack_that_is_read_back():
+    for name in recipe.names():
+        made = resolve(name, model="stack")
+        assert made.model.kind == "stack"
+        assert (made.model.bits, made.train.optimizer, made.train.schedule) == (4, "adamw", "one-cycle")
+        assert from_toml(made.to_toml()) == made
+        float_states = resolve(name, model="stack", activation_bits="fp")
+        assert (float_states.model.bits, float_states.model.activation_bits) == (4, None)
+        assert from_toml(float_states.to_toml()) == float_states
+
+
+def test_a_stack_has_its_own_defaults():
+    made = recipe.from_tables({"task": {"name": "digits"}, "model": {"kind": "stack"}}).model
+    assert (made.width, made.n_pairs, made.layers, made.skip, made.pool) == (16, 16, 2, False, None)
+    assert (made.bits, made.activation_bits, made.weight_bits, made.n_out) == (4, 8, 4, 16)
+    assert resolve("digits", model="stack", activation_bits="6").model.activation_bits == 6
+    assert resolve("digits", model="stack", bits="fp").model.activation_bits is None
+    assert resolve("digits", model="stack", settings=["model.activation_bits=null"]).model.activation_bits is None
+
+
+def test_recipes_of_other_networks_have_the_keys_that_they_had():
+    keys = resolve("copy", map="projunn").tables()["model"].keys()
+    assert {"n_h", "map", "activation_bits"} <= keys
+    assert not keys & {"width", "pairs", "layers", "integrators", "input_bits", "pool"}
+    assert not resolve("copy", model="stack").tables()["model"].keys() & {"n_h", "map", "map_options", "init"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"settings": ["model.width=32"]},
+            r"model\.width=32 is a setting of --model stack alone; this model is 'qornn'",
+        ),
+        (
+            {"model": "lstm", "settings": ["model.dropout=0.1"]},
+            "is a setting of --model stack alone; this model is 'lstm'",
+        ),
+        ({"settings": ["model.kind=stack"]}, "means nothing to a stack.*--model stack trains one"),
+        ({"map": "stack"}, "stack is a model, not a map; take --model stack"),
+        ({"model": "stack", "map": "bjorck"}, "the model 'stack' has no orthogonal matrix"),
+        ({"activation_bits": 8}, "activation_bits are a training setting of --model stack alone.*qornn lower RUN"),
+        ({"model": "stack", "activation_bits": "many"}, "activation_bits must be a whole number, or fp.*'many'"),
+        ({"settings": ["train.decay=0.1"]}, r"train\.decay=0\.1 is of the optimizer adamw, not of 'adam'"),
+        ({"settings": ["train.decay=-1"]}, r"train\.decay must be a number of 0 or more"),
+        ({"settings": ["train.schedule=onecycle"]}, "Did you mean 'one-cycle'"),
+    ],
+)
+def test_settings_of_another_kind_of_network_are_refused(options, message):
+    with pytest.raises(SettingsError, match=message):
+        resolve("copy", **options)
+
+
+def test_activation_bits_of_baselines_that_have_some():
+    assert resolve("copy", model="fastgrnn", activation_bits=16).model.activation_bits == 16

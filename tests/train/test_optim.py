@@ -1,9 +1,11 @@
+from itertools import pairwise
+
 import pytest
 import torch
 
 from qornn.errors import SettingsError
 from qornn.maps import deviation
-from qornn.model import OrthogonalRNN
+from qornn.model import OrthogonalRNN, Stack
 from qornn.recipe import TrainSettings
 from qornn.train.optim import (
     learning_rate,
@@ -66,6 +68,38 @@ def test_projunn_is_retracted_and_bjorck_is_not():
             model(torch.rand(4, 6, 1, generator=torch.Generator().manual_seed(1)))[0].square().sum().backward()
             step_and_retract(optimizer, recurrences(model), torch.Generator().manual_seed(2))
         assert bool(deviation(model.recurrence.W_raw) < 1e-5) is stays
+
+
+def test_one_cycle_rises_over_a_tenth_and_falls_to_nothing():
+    s = TrainSettings(lr=1.0, schedule="one-cycle", steps=100)
+    rates = [learning_rate(step, 10, s) for step in range(100)]
+    assert rates[:10] == pytest.approx([0.1 * (i + 1) for i in range(10)])
+    assert rates[10] == 1.0
+    assert rates[55] == pytest.approx(0.5)  # half of the cosine
+    assert all(a > b for a, b in pairwise(rates[10:]))
+    assert rates[-1] < 1e-3
+    by_epochs = TrainSettings(lr=1.0, schedule="one-cycle", epochs=10)
+    assert [learning_rate(step, 10, by_epochs) for step in range(100)] == rates
+    assert learning_rate(0, 1, TrainSettings(lr=1.0, schedule="one-cycle", steps=1)) == 1.0
+
+
+def test_lambda_learns_slowly_and_only_matrices_decay():
+    model = Stack.rotations(3, 2, width=4, pairs=5, skip=True, generator=torch.Generator().manual_seed(0))
+    optimizer = make_optimizer(model, TrainSettings(optimizer="adamw", decay=0.01))
+    set_learning_rate(optimizer, 1e-3)
+    groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+    assert len(groups) == len(list(model.parameters()))
+    for name, parameter in model.named_parameters():
+        group = groups[id(parameter)]
+        assert group["lr"] == (2.5e-4 if name.endswith(("nu", "phi")) else 1e-3), name
+        assert group["weight_decay"] == (0.01 if parameter.ndim == 2 else 0.0), name
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    step_and_retract(optimizer, [], torch.Generator())
+    for name, parameter in model.named_parameters():
+        factor = 1 - 1e-3 * 0.01 if parameter.ndim == 2 else 1.0
+        assert torch.allclose(parameter, factor * before[name], rtol=1e-7, atol=0), name
 
 
 def test_unknown_optimizer():

@@ -1,10 +1,8 @@
 """Whole runs in processes of their own: killed, interrupted, resumed, spread over two processes."""
 
 import json
-import os
 import shutil
 import signal
-import socket
 import time
 
 import pytest
@@ -15,20 +13,12 @@ from qornn.errors import CheckpointError, SettingsError
 from qornn.lowering.lower import lower
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
-from qornn.train import loop
 from qornn.train.log import read_metrics
 from qornn.train.run import resume, start
+from whole_runs import final_bytes, in_two_processes, kill_at, settings_words
 
 STEPS = 16
 TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "qornn")
-
-
-def settings_words(settings):
-    return [word for s in settings for word in ("--set", s)]
-
-
-def final_bytes(folder):
-    return (folder / "model.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module", params=["bjorck", "projunn"])
@@ -43,30 +33,6 @@ def whole(words, qornn_command, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     qornn_command(*words, "--out", folder)
     return folder
-
-
-def kill_at(step, stage):
-    """Kill this process when its training is there."""
-    original = getattr(loop.Trainer, stage)
-
-    def deadly(self, *rest, **options):
-        if self.step >= step and stage == "save":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = original(self, *rest, **options)
-        if self.step >= step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    setattr(loop.Trainer, stage, deadly)
-
-
-def in_two_processes(*words):
-    """What each of the two says and how they end, started with the variables that torchrun sets."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(found.getsockname()[1])}
-    started = [Forked(*words, env={**group, "RANK": rank, "LOCAL_RANK": rank}) for rank in "01"]
-    return [(*process.communicate(), process.returncode) for process in started]
 
 
 @pytest.mark.slow

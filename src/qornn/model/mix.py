@@ -25,6 +25,7 @@ BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones
 APART = 7  # bits that the grids of C and S may lie apart
 EXACT = 2**23  # float32 holds every whole number up to twice that
 LARGEST_BIAS = 2**22
+LARGEST_SUM = 2**30  # of C and S together, in 32 bits beside the bias and what rounding adds
 
 
 class Mix(SequenceLayer):
@@ -155,19 +156,21 @@ class Mix(SequenceLayer):
 
     @property
     def _apart(self) -> int:
-        """Bits that the grids of C and S may lie apart, so that float32 holds their sums."""
-        largest = self._largest_sum
-        return max(0, min(APART, (EXACT // max(largest, 1)).bit_length() - 1))
+        """Bits that the grids of C and S may lie apart, so that 32 bits hold their sums."""
+        return max(0, min(APART, (LARGEST_SUM // max(self._largest_sum, 1)).bit_length() - 1))
 
     @property
     def _largest_sum(self) -> int:
         assert self.q is not None
         return 2 ** (self.q.bits - 1) * (self.n_i * self._tops[0] + self.skip * self._tops[1])
 
-    @property
-    def _exact(self) -> torch.dtype | None:
-        """float64 where float32 does not hold every sum."""
-        return torch.float64 if self._on_grid and self._largest_sum >= EXACT else None
+    def _types(self, plain: torch.dtype) -> tuple[torch.dtype, torch.dtype]:
+        """The types of both products and of their sum: float64 where float32 does not hold every value."""
+        if not self._on_grid:
+            return plain, plain
+        apart = self._apart if self.skip else 0
+        narrow, wide = (torch.float64 if self._largest_sum << n >= EXACT else plain for n in (0, apart))
+        return narrow, wide
 
     def weights(self) -> tuple[Tensor, Tensor | None, Tensor]:
         """C, S and c as the network uses them: the bias lies on the grid of the sums."""
@@ -208,16 +211,16 @@ class Mix(SequenceLayer):
         return self._dropped(y), y.new_zeros(len(y), 0)
 
     def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
-        C, S, c = (None if w is None else w.to(self._exact or w.dtype) for w in self.weights())
-        assert C is not None
-        assert c is not None
+        C, S, c = self.weights()
+        narrow, wide = self._types(C.dtype)
         if x.ndim == 2:
             check_codes(x, self.n_i)
-            sums = F.embedding(x, C.T) + c
+            sums = F.embedding(x, C.T.to(narrow))
         else:
-            sums = F.linear(x.to(C.dtype), C, c)
+            sums = F.linear(x.to(narrow), C.to(narrow))
+        sums = sums.to(wide) + c.to(wide)
         if S is not None and skip is not None:
-            sums = sums + F.linear(skip.to(C.dtype), S)
+            sums = sums + F.linear(skip.to(narrow), S.to(narrow)).to(wide)
         rounded = self.steps is not None and self.steps.started and self.rounding
         y, peak = rounded_relu(sums, self.steps.step if rounded else 0.0, TOP)  # type: ignore[union-attr]
         if self.steps is not None and self.training:

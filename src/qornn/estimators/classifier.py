@@ -22,10 +22,10 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
-    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them, rounded
-      in training to the very integers of a device: `predict` gives the same with and without `integer=True`. Any other
-      map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free, or a
-      matrix that is not stored: hadamard, hadamard-block, cycle, delay.
+    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them. It is
+      rounded in training to the very integers of a device, so `predict` gives the same with and without `integer=True`.
+      Any other map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free,
+      or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
     - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
       the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.

@@ -38,8 +38,8 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       stored.
     - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
       many in training (None: 8). A single layer may be given others after fit (None: 12).
-    - `max_epochs` (None): of the training. None is 100 for a single layer; with rotations 30, or as many as make 1,500
-      steps.
+    - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
+      1,500 steps of 64 sequences, 3,000 of half as many or fewer.
     - `lr` (5e-3), `batch_size` ("auto"): of AdamW in one cycle with rotations. Of Adam for a single layer, with warm-up
       and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with lr·√(64/n_hidden).
     - `noise` (0.1): deviation of the noise added to standardised samples in training.

@@ -199,6 +199,18 @@ def test_a_window_is_the_samples_of_one_step():
     assert np.abs(difference).max() < 0.05  # but for means and deviations of odd and even samples
 
 
+def test_a_program_normalises_each_channel_once():
+    X, f = waves(40)
+    wide = np.concatenate([X, 100 * X], 2)
+    program = small(max_epochs=2, window=4).fit(wide, labels(f)).to_program()
+    assert (program.n_i, program.input.window, len(program.input.offset)) == (8, 4, 2)
+    assert program.input.stored_bytes == 18
+    assert len(program.provenance["input"]["raw_scale"]) == 8
+    floats = wide[:3].reshape(3, -1, 8)
+    raw = np.rint(floats / program.provenance["input"]["raw_scale"])
+    assert (program.input.from_floats(floats) == raw).all()
+
+
 @pytest.mark.parametrize(
     ("length", "window"), [(5, 1), (31, 1), (64, 2), (127, 1), (128, 4), (140, 4), (500, 10), (1000, 25)]
 )

@@ -90,7 +90,8 @@ class Oracle:
             y, T = self.sums, self.T
         else:
             T = 1
-        self._met("readout", *y)
+        if readout.pooled:  # Σy is a sum, the output of a step is not
+            self._met("readout", *y)
         if readout.kind == "float":
             return None
         outputs = []

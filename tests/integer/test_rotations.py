@@ -287,7 +287,7 @@ def test_what_a_device_holds():
     assert layer.stored_bytes == -(-6 * 5 * 3 // 8) + 6 + 6
     fine = replace(layer, lambda_bits=9)
     assert fine.stored_bytes == layer.stored_bytes + 6
-    assert fine.fields(samples(5), DEVICE)["turns"].dtype == np.int16
+    assert fine.fields(samples(5), DEVICE)["turns_wide"].dtype == np.int16
     assert (layer.parameters, layer.state_bits, layer.weight_bits, layer.n_state) == (36, 8, 3, 6)
     assert layer.work(samples(5)) == {"a step": 12 + 30}
     assert layer.work(Codes(size=5)) == {"a step": 12}

@@ -14,11 +14,11 @@ from stacks import make_stack, stacks
 from strategies import same
 from test_mean import random_stack_input
 
-import qornn
 from qornn.errors import ProgramError
+from qornn.export.c99.vectors import as_read, probe_states, vectors
 from qornn.integer.engine.run import in_use, states
 from qornn.integer.program_size import of_program
-from qornn.integer.simulate import simulate
+from qornn.integer.simulate import simulate, step
 from qornn.integer.storage import load, save
 
 
@@ -174,6 +174,9 @@ def outside(tensor):
         (put("readout", "steps_max", value=7), "steps_max of a mean must be even"),
         (put("readout", "steps_max", value=None), "steps_max of a mean must be a whole number"),
         (put("readout", "steps", value="last"), "steps_max is of a mean alone"),
+        (put("readout", "steps", value={}), "steps read out are 'last', 'all' or 'mean', got {}"),
+        (put("readout", "steps_max", value=[4]), "steps_max of a mean must be a whole number"),
+        (put("input", "window", value={}), "samples of a window must be a whole number"),
         (put("input", "window", value=0), "samples of a window must be a whole number in 1"),
         (put("input", "window", value=3), "layer 0: C reads 4 numbers, and is given 6"),
         (put("input", "window", value=2**40), "samples of a window must be a whole number in 1"),
@@ -199,13 +202,20 @@ def test_a_tensor_that_no_part_has_is_refused(tmp_path):
         load(tmp_path / "edited.qornn")
 
 
-@pytest.mark.parametrize("to", ["c", "onnx"])
-def test_an_export_that_does_not_know_it_says_so(tmp_path, to):
-    """Until it does."""
-    program = make_stack(1, steps="last")
-    export = {
-        "c": lambda: qornn.export.c(program, tmp_path / "net", name="net"),
-        "onnx": lambda: qornn.export.onnx(program, tmp_path / "net.onnx"),
-    }
-    with pytest.raises(ProgramError, match=r"knows no layer of kind mix; program\.run and program\.session run it"):
-        export[to]()
+@given(program=stacks(), seed=st.integers(0, 9))
+def test_vectors_are_what_a_stream_gives(program, seed):
+    """Sequences from zero and probes from anywhere, the outputs after every step."""
+    found = vectors(program, 6 + seed)
+    raw = as_read(program, found.inputs)
+    assert found.states.shape == (len(raw), program.n_state)
+    session = program.session()
+    for t in range(2 * found.steps):
+        if t % found.steps == 0:
+            session.reset()
+        y = session.step(raw[t])
+        assert (session.h == found.states[t]).all()
+        assert (y == found.outputs[t]).all()
+    probed, h = step(program, probe_states(program), raw[2 * found.steps :])
+    assert (np.concatenate(probed, 1) == found.states[2 * found.steps :]).all()
+    readout = program.readout
+    assert (readout.outputs(*readout.take(readout.start(len(h)), h)) == found.outputs[2 * found.steps :]).all()

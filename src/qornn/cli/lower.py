@@ -14,7 +14,7 @@ from qornn.cli.output import print_json, print_table
 def run(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="The program's file, FILE.qornn.")],
-    activation_bits: ActivationBits = 12,
+    activation_bits: ActivationBits = None,
     bits: Annotated[str | None, typer.Option("--bits", help="Quantize the weights first, without retraining.")] = None,
     scheme: Annotated[
         str | None,
@@ -79,6 +79,7 @@ def run(
     value = score(program, task)
     program = program.with_provenance(metric={"name": task.metric_name, "value": value})
     program.save(out)
+    report = program.provenance["lowering"]
     figures: dict[str, Any] = {
         "task": task.name,
         "metric": task.metric_name,
@@ -86,16 +87,18 @@ def run(
         "baseline": task.naive_baseline,
         "converged": task.converged(value),
         "bits": program.bits,
-        "activation_bits": activation_bits,
-        **{key: value for key, value in program.provenance["lowering"].items() if key != "percentiles"},
+        "activation_bits": program.activation_bits,
+        **{key: value for key, value in report.items() if key != "percentiles"},
         "accumulator_bits": program.accumulator_bits,
         "true_bytes": program.true_bytes,
         "file_bytes": out.stat().st_size,
         "file": str(out),
     }
-    percentiles = program.provenance["lowering"]["percentiles"]
+    percentiles = report.get("percentiles")  # of several layers, each has its own
     if json:
-        print_json(figures | {"percentiles": percentiles})
+        print_json(figures | ({"percentiles": percentiles} if percentiles else {}))
     else:
-        named = {f"|h| percentile {p}": value for p, value in percentiles.items()}
-        print_table(f"{out}", ["", ""], (figures | named).items())
+        named = {f"|h| percentile {p}": value for p, value in (percentiles or {}).items()}
+        rows = {key: value for key, value in figures.items() if key != "layers"} | named
+        rows |= {f"layer {i}": layer.describe() for i, layer in enumerate(program.layers)} if not percentiles else {}
+        print_table(f"{out}", ["", ""], rows.items())

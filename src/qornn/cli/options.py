@@ -27,7 +27,10 @@ Model = Annotated[
     ),
 ]
 Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
-ActivationBits = Annotated[int, typer.Option("--activation-bits", help="Bits of the state, 4 to 16.")]
+ActivationBits = Annotated[
+    int | None,
+    typer.Option("--activation-bits", help="State bits, 4 to 16. Default: 12; for a stack the trained ones."),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 DataDir = Annotated[
     Path | None,

@@ -98,7 +98,7 @@ def _of_program(path: Path) -> dict[str, Any]:
         "file_bytes": path.stat().st_size,
         "accumulator_bits": p.accumulator_bits,
         "accumulator_bits_by_shape": found and found.accumulator_bits,
-        "paper_kB": found and round(found.paper_kB, 2),
+        "paper_kB": None if found is None or found.paper_kB is None else round(found.paper_kB, 2),
         "true_kB": round(p.true_bytes / KB, 2),
         **(_of_layer(p) if found else {"layers": [layer.describe() for layer in p.layers]}),
         "operations": {name: asdict(step) for name, step in operations.items()},
@@ -125,6 +125,7 @@ def _of_layer(p: IntegerProgram) -> dict[str, Any]:
 def _figures(recipe: Recipe) -> dict[str, Any]:
     from qornn.integer.size import complexity
     from qornn.integer.structured_size import structured_step
+    from qornn.recipe import STACK
     from qornn.reproduce.formulas import size_of
     from qornn.structure import MAPS
     from qornn.tasks import make_task
@@ -145,11 +146,12 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
     return {
         "task": task.name,
         "n_i": task.n_i,
-        "n_h": m.n_h,
+        "n_h": m.n_out,
         "n_o": task.n_o,
         "bits": m.weight_bits,
+        **({"layers": m.layers, "pairs": m.n_pairs, "activation_bits": m.activation_bits} if m.kind == STACK else {}),
         **asdict(found),
-        "paper_kB": round(found.paper_kB, 2),
+        "paper_kB": None if found.paper_kB is None else round(found.paper_kB, 2),
         "true_kB": round(found.true_kB, 2),
         "operations": {name: asdict(step) for name, step in operations.items()},
     }

@@ -26,13 +26,13 @@ def simulate(
     raw, lengths, clipped = program.accept(x, lengths, saturate=saturate)
     warn_clipped(clipped, raw.size)
     B, T = raw.shape[:2]
-    readout, states = program.readout, start(program, B)
+    readout, shown, states = program.readout, program.shown, start(program, B)
     (held, counts), read = readout.start(B), np.zeros((B, T if readout.every else 0, program.n_out), np.int16)
     every = np.zeros((B, T, program.n_shown), np.int16)
     for t in range(T):
         states, h = step(program, states, raw[:, t])
         running = t < lengths
-        every[:, t] = np.where(running[:, None], states[program.shown], 0)
+        every[:, t] = np.where(running[:, None], states[shown], 0)
         if readout.every:
             read[:, t] = np.where(running[:, None], h, 0)
         taken, counted = readout.take((held, counts), h)

@@ -27,13 +27,13 @@ class Size:
     """The memory of one network."""
 
     parameters: int  # n_h^2 + n_h n_i + n_h n_o, as the paper counts them
-    paper_bytes: float  # the paper's formula, which does not round to whole bytes
+    paper_bytes: float | None  # the paper's formula, which does not round to whole bytes; None where it has none
     true_bytes: int  # everything that must be stored
     accumulator_bits: int | None  # None at full precision
 
     @property
-    def paper_kB(self) -> float:
-        return self.paper_bytes / KB
+    def paper_kB(self) -> float | None:
+        return None if self.paper_bytes is None else self.paper_bytes / KB
 
     @property
     def true_kB(self) -> float:

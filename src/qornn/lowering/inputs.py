@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from qornn.errors import SettingsError
@@ -12,6 +14,8 @@ from qornn.lowering.source import Network
 from qornn.model.entry import Entry
 from qornn.tasks import Batch, Task
 from qornn.tasks.base import RawInput
+
+ROUNDED = 1e-12  # 1/(1/49) is not 49
 
 
 def input_of(model: Network, task: Task | None, seen: Calibration, bits: int | None, alpha: float | None) -> Input:
@@ -42,8 +46,8 @@ def _as_trained(entry: Entry, raw: RawInput | None, n_i: int, bits: int | None, 
             "train it on others"
         )
     top, scale = 2 ** (entry.bits - 1), 1 / float(entry.gain)
-    if raw is not None and raw.scale == scale:
-        return make_samples(raw.low, raw.high, scale, raw.offset, channels=n_i, bits=entry.bits)
+    if raw is not None and math.isclose(raw.scale, scale, rel_tol=ROUNDED):
+        return make_samples(raw.low, raw.high, raw.scale, raw.offset, channels=n_i, bits=entry.bits)
     return make_samples(-top, top - 1, scale, channels=n_i, bits=entry.bits)
 
 
@@ -52,10 +56,11 @@ def check_trained(inputs: Input, entry: Entry | None) -> None:
     if entry is None or not inputs.multiplied:
         return
     entry.demand()
-    if (inputs.bits, inputs.alpha * float(entry.gain)) != (entry.bits, 2 ** (entry.bits - 1)):
+    steps = 2 ** int(entry.drop) / float(entry.gain), inputs.alpha / 2 ** (inputs.bits - 1)
+    if inputs.bits != entry.bits or not math.isclose(*steps, rel_tol=ROUNDED):
         raise SettingsError(
-            f"the network was trained on inputs of {entry.bits} bits in steps of {1 / float(entry.gain):g}; the input "
-            f"part has {inputs.bits} bits in steps of {inputs.alpha / 2 ** (inputs.bits - 1):g}"
+            f"the network was trained on inputs of {entry.bits} bits in steps of {steps[0]:g}; the input part has "
+            f"{inputs.bits} bits in steps of {steps[1]:g}"
         )
 
 

@@ -109,8 +109,8 @@ class Stack(ReadsOut):
         """A stem, then `layers` times rotations and a mix, then the readout.
 
         >>> model = Stack.rotations(4, 2, width=16, pairs=16, layers=2, bits=4, state_bits=8)
-        >>> [type(layer).__name__ for layer in model.layers]
-        ['Mix', 'Rotations', 'Mix', 'Rotations', 'Mix']
+        >>> print(*(type(layer).__name__ for layer in model.layers))
+        Mix Rotations Mix Rotations Mix
 
         - `n_i`, `n_o`: channels of the input (or number of codes), and outputs.
         - `width` (16), `pairs` (None): outputs of each mix, and pairs of each rotation. None is as many as `width`.

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
+from qornn.integer.inputs import make_samples
 from qornn.integer.size import Size, baseline_size, complexity, size
+from qornn.integer.stack_size import stack_size
 from qornn.integer.structured_size import structured_size
-from qornn.recipe import Recipe, resolve, strategies
+from qornn.recipe import STACK, Recipe, resolve, strategies
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.scores import Record, Table
@@ -39,7 +41,7 @@ def sizes(records: Sequence[Record]) -> Table:
                 "paper_kP": entry.fact("paper_kP") or (None if entry.fact("paper_kB") else UNSIZED[entry.task]),
                 "kP": round(found.parameters / 1000, 1),
                 "paper_kB": entry.fact("paper_kB") or UNSIZED[entry.task],
-                "kB": round(found.paper_kB, 1),
+                "kB": None if found.paper_kB is None else round(found.paper_kB, 1),
                 "true_bytes": found.true_bytes,
                 "remarks": f"cited: {cited}; the formula is for our own, dense" if cited and other else "",
             }
@@ -58,6 +60,19 @@ def sizes(records: Sequence[Record]) -> Table:
 def size_of(recipe: Recipe) -> Size:
     """The size of the network a recipe trains."""
     task, m = _task(recipe), recipe.model
+    if m.kind == STACK:
+        return stack_size(
+            task.n_i,
+            task.n_o,
+            width=m.width,
+            pairs=m.n_pairs,
+            layers=m.layers,
+            skip=m.skip,
+            bits=m.bits,
+            bits_V=m.bits_V,
+            lambda_bits=m.lambda_bits,
+            input_bytes=_input_bytes(task, m.input_bits),
+        )
     if m.kind != "qornn":
         return baseline_size(m.kind, task.n_i, m.n_h, task.n_o, bits=m.bits, scale=m.scale)
     if m.map in STRUCTURED:
@@ -65,6 +80,16 @@ def size_of(recipe: Recipe) -> Size:
         bias = m.activation == "identity"
         return structured_size(m.map, task.n_i, m.n_h, task.n_o, **widths, **m.shape, bias=bias)
     return size(task.n_i, m.n_h, task.n_o, bits=m.bits, bits_U=m.bits_U, scale=m.scale, activation=m.activation)
+
+
+def _input_bytes(task: Task, bits: int | None) -> int:
+    """What raw samples take to become inputs; where only the data say what they are, one shift for each channel."""
+    if task.one_hot:
+        return 0
+    raw = task.raw_input
+    if raw is None:
+        return make_samples(-(2**15), 2**15 - 1, 1.0, channels=task.n_i, bits=bits).stored_bytes
+    return make_samples(*raw[:4], channels=task.n_i, bits=raw.bits or bits).stored_bytes
 
 
 def operations(records: Sequence[Record]) -> Table:

@@ -121,8 +121,10 @@ def _points(place: Place) -> Iterable[Point]:
 def _bytes(cell: Cell) -> float:
     task, model = make_task(**cell.recipe.task), cell.recipe.model
     if model.kind == "qornn":
-        return size(task.n_i, model.n_h, task.n_o, bits=cell.bits).paper_bytes
-    return baseline_size(model.kind, task.n_i, model.n_h, task.n_o, bits=cell.bits).paper_bytes
+        found = size(task.n_i, model.n_h, task.n_o, bits=cell.bits)
+    else:
+        found = baseline_size(model.kind, task.n_i, model.n_h, task.n_o, bits=cell.bits)
+    return found.true_bytes if found.paper_bytes is None else found.paper_bytes
 
 
 def _score(record: Mapping[str, Any], task: str) -> float | None:

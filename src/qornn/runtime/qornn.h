@@ -64,11 +64,11 @@ enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 }; /* what a step returns */
 /* The kernels of W and U: four rows at a time, `stride` entries apart, so that they share the loads of the state h, or
    of the inputs in its place. */
 
-/* sums[r] += 2^shift (plane of row r) . h, for planes of 1, 2, 4 and 8 bits. */
-void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
-void qornn_plane2(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
-void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
-void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, unsigned shift, uint32_t sums[4]);
+/* sums[r] += (plane of row r) . h, for planes of 1, 2, 4 and 8 bits. */
+void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane2(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
 
 /* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
 QORNN_RARE void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,

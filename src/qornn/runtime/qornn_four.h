@@ -1,32 +1,14 @@
-/* What the assembly of a plane is given, through r0, and what it gives back. */
+/* The arguments of a plane where its assembly expects them: r0 rows, r1 the stride in bytes, r2 the end of h, r3 h, r4 the
+   four sums. */
 #ifndef QORNN_FOUR_H
 #define QORNN_FOUR_H
 
-#include "qornn.h"
-
-typedef struct {
-    const uint32_t *rows;
-    uint32_t stride;  /* in bytes */
-    const int16_t *h; /* 8 */
-    const int16_t *end;
-    uint32_t mask; /* 16 */
-    uint32_t sums[4];
-} qornn_four;
-
-QORNN_INLINE qornn_four qornn_four_rows(unsigned f, const uint32_t *rows, size_t stride, size_t words, const int16_t *h) {
-    qornn_four four;
-    four.rows = rows;
-    four.stride = (uint32_t)(4 * stride);
-    four.h = h;
-    four.end = h + words * (32 / f);
-    four.mask = ((1u << f) - 1u) * 0x10001u;
-    return four;
-}
-
-QORNN_INLINE void qornn_four_sums(const qornn_four *four, unsigned shift, uint32_t sums[4]) {
-    for (unsigned r = 0; r < 4; r++) {
-        sums[r] += four->sums[r] << shift;
-    }
-}
+#define QORNN_FOUR(f)                                                   \
+    register const uint32_t *row __asm__("r0") = rows;                  \
+    register uint32_t apart __asm__("r1") = (uint32_t)(4 * stride);     \
+    register const int16_t *end __asm__("r2") = h + words * (32 / (f)); \
+    register const int16_t *from __asm__("r3") = h;                     \
+    register uint32_t *into __asm__("r4") = sums
+#define QORNN_FOUR_OPERANDS "+r"(row), "+r"(apart), "+r"(end), "+r"(from), "+r"(into)
 
 #endif

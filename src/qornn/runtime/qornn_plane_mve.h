@@ -3,11 +3,14 @@
 #include <arm_mve.h>
 
 QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              unsigned shift, uint32_t sums[4]) {
+                              uint32_t sums[4]) {
     const uint32x4_t mask = vdupq_n_u32(((1u << f) - 1u) * 0x10001u);
     const unsigned pairs = 16u / f;
     const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), 4u * pairs); /* bytes from a group to the next */
-    int32_t s[4] = {0, 0, 0, 0};
+    int32_t s[4];
+    for (unsigned r = 0; r < 4; r++) {
+        s[r] = (int32_t)sums[r];
+    }
     for (size_t n = 0; n < words; n += 4, rows += 4, h += 8 * pairs) {
         const mve_pred16_t live = vctp32q((uint32_t)(words - n));
         uint32x4_t w[4];
@@ -25,6 +28,6 @@ QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, s
         }
     }
     for (unsigned r = 0; r < 4; r++) {
-        sums[r] += (uint32_t)s[r] << shift;
+        sums[r] = (uint32_t)s[r];
     }
 }

@@ -22,25 +22,24 @@
 #define QORNN_WORDS(bytes, fields)                                                                                 \
     __asm__ volatile(                                                                                              \
         ".syntax unified\n\t"                                                                                      \
-        "ldr r1, [r0, #12]\n\tpush {r0, r1, r7}\n\tldr r7, [r0, #8]\n\tldr r1, [r0]\n\tmov r12, r1\n\tldr r1, [r0, #4]\n\tsubs r1, #4\n\tmov lr, r1\n\t" \
-        "movs r1, #0\n\tmov r8, r1\n\tmov r9, r1\n\tmov r10, r1\n\tmov r11, r1\n"                     \
+        "push {r2, r4, r7}\n\tmov r12, r0\n\tsubs r1, #4\n\tmov lr, r1\n\tmov r7, r3\n\tldmia r4!, {r0, r1, r2, r3}\n\t" \
+        "mov r8, r0\n\tmov r9, r1\n\tmov r10, r2\n\tmov r11, r3\n"                                              \
         "1:\n\tmov r6, r12\n\tldmia r6!, {r0}\n\tmov r12, r6\n\tadd r6, lr\n\tldmia r6!, {r1}\n\tadd r6, lr\n\t"   \
         "ldmia r6!, {r2}\n\tadd r6, lr\n\tldmia r6!, {r3}\n\t" fields                                               \
-        "adds r7, #" #bytes "\n\tldr r6, [sp, #4]\n\tcmp r7, r6\n\tbeq 2f\n\tb 1b\n"              \
-        "2:\n\tpop {r0, r1, r7}\n\tadds r0, #20\n\tmov r1, r8\n\tmov r2, r9\n\tmov r3, r10\n\tmov r4, r11\n\t"             \
-        "stmia r0!, {r1, r2, r3, r4}\n\t"                                                              \
-        : "+r"(at)                                                                                                 \
+        "adds r7, #" #bytes "\n\tldr r6, [sp]\n\tcmp r7, r6\n\tbeq 2f\n\tb 1b\n"                                   \
+        "2:\n\tpop {r2, r4, r7}\n\tmov r0, r8\n\tmov r1, r9\n\tmov r2, r10\n\tmov r3, r11\n\t"                     \
+        "stmia r4!, {r0, r1, r2, r3}\n\t"                                                                          \
+        : QORNN_FOUR_OPERANDS                                                                                      \
         :                                                                                                          \
-        : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
+        : "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
 
 /* ISO C promises 4095 characters a string; whoever takes this assembly takes more. Assembler macros would be shorter, but
    compilers tell the size of assembly by counting its lines, and must know it to reach their constants. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              unsigned shift, uint32_t sums[4]) {
-    qornn_four four = qornn_four_rows(f, rows, stride, words, h);
-    register qornn_four *at __asm__("r0") = &four;
+                              uint32_t sums[4]) {
+    QORNN_FOUR(f);
     if (f == 8) {
         QORNN_WORDS(8, QORNN_START(8) QORNN_TWO(8, 2, 16, 6, 24));
     } else if (f == 4) {
@@ -59,6 +58,5 @@ QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, s
                                             QORNN_TWO(1, 42, 26, 46, 27) QORNN_TWO(1, 50, 28, 54, 29)
                                                 QORNN_TWO(1, 58, 30, 62, 31));
     }
-    qornn_four_sums(&four, shift, sums);
 }
 #pragma GCC diagnostic pop

@@ -24,27 +24,32 @@ QORNN_INLINE size_t qornn_row_words(size_t n_h, unsigned k) {
            (k < 8u && (k & 2u) ? qornn_plane_words(n_h, 2) : 0) + (k < 8u && (k & 1u) ? qornn_plane_words(n_h, 1) : 0);
 }
 
-/* Four rows, `stride` words apart. */
+QORNN_INLINE void qornn_raise(uint32_t sums[4], unsigned bits) {
+    for (unsigned r = 0; bits && r < 4; r++) {
+        sums[r] <<= bits;
+    }
+}
+
+/* Four rows, `stride` words apart. The highest plane first: what is there is shifted to the left before the next. */
 QORNN_INLINE void qornn_packed(const uint32_t *rows, size_t stride, size_t n_h, unsigned k, const int16_t *h,
                                uint32_t sum_h, uint32_t sums[4]) {
-    unsigned shift = 0;
-    sums[0] = sums[1] = sums[2] = sums[3] = 0u - (sum_h << (k - 1u));
+    const size_t words4 = k & 4u ? qornn_plane_words(n_h, 4) : 0, words2 = k & 2u ? qornn_plane_words(n_h, 2) : 0;
+    const unsigned highest = k == 8u ? 8u : k & 1u ? 1u : k & 2u ? 2u : 4u;
+    sums[0] = sums[1] = sums[2] = sums[3] = 0u - (sum_h << (highest - 1u));
     if (k == 8u) {
-        qornn_plane8(rows, stride, qornn_plane_words(n_h, 8), h, 0, sums);
+        qornn_plane8(rows, stride, qornn_plane_words(n_h, 8), h, sums);
         return;
     }
-    if (k & 4u) {
-        qornn_plane4(rows, stride, qornn_plane_words(n_h, 4), h, 0, sums);
-        rows += qornn_plane_words(n_h, 4);
-        shift = 4;
+    if (k & 1u) {
+        qornn_plane1(rows + words4 + words2, stride, qornn_plane_words(n_h, 1), h, sums);
     }
     if (k & 2u) {
-        qornn_plane2(rows, stride, qornn_plane_words(n_h, 2), h, shift, sums);
-        rows += qornn_plane_words(n_h, 2);
-        shift += 2;
+        qornn_raise(sums, highest == 2u ? 0 : 2);
+        qornn_plane2(rows + words4, stride, words2, h, sums);
     }
-    if (k & 1u) {
-        qornn_plane1(rows, stride, qornn_plane_words(n_h, 1), h, shift, sums);
+    if (k & 4u) {
+        qornn_raise(sums, highest == 4u ? 0 : 4);
+        qornn_plane4(rows, stride, words4, h, sums);
     }
 }
 

@@ -64,16 +64,19 @@ QORNN_INLINE void qornn_read_int_wide(const qornn_readout *p, const int32_t *h, 
 
 /* One step more of a mean: the sums (n_h) and their count T. Both are halved in time, so a stream may run for ever. */
 QORNN_INLINE void qornn_mean_add(const qornn_readout *p, const int16_t *h, int32_t *sums, uint32_t *count) {
+    const size_t n_h = p->n_h;
+    const int32_t hidden = p->relu ? -1 : 0; /* whether what is negative is not seen */
     const int full = *count == p->steps_max;
     *count = (full ? *count / 2u : *count) + 1u;
     if (QORNN_RARELY(full)) {
         QORNN_ROLLED
-        for (size_t j = 0; j < p->n_h; j++) {
+        for (size_t j = 0; j < n_h; j++) {
             sums[j] = (sums[j] + 1) >> 1;
         }
     }
-    for (size_t j = 0; j < p->n_h; j++) {
-        sums[j] += p->relu && h[j] < 0 ? 0 : h[j];
+    for (size_t j = 0; j < n_h; j++) {
+        const int32_t unit = h[j];
+        sums[j] += unit & ~(unit >> 31 & hidden);
     }
 }
 

@@ -43,6 +43,7 @@ QORNN_INLINE void qornn_rotations_step(const qornn_rotations *p, const int16_t *
         uint32_t real[4], imaginary[4];
         qornn_rows(p->U_planes, p->U_packed, p->bits_U, 2 * pairs, p->n_i, j, block, x, sum_x, code, real);
         qornn_rows(p->U_planes, p->U_packed, p->bits_U, 2 * pairs, p->n_i, pairs + j, block, x, sum_x, code, imaginary);
+        QORNN_ROLLED
         for (size_t r = done - j; r < block; r++) {
             const size_t n = j + r;
             const int32_t minus_a = p->turns ? p->turns[n] : p->turns_wide[n];

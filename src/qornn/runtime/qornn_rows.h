@@ -7,10 +7,23 @@
 
 #include "qornn_planes.h"
 
+#if QORNN_ASSEMBLY && defined(__ARM_FEATURE_DSP)
+#include "qornn_dsp.h"
+#endif
+
 /* sum x, which planes need. */
 QORNN_INLINE uint32_t qornn_total(const int16_t *x, size_t n) {
     uint32_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+#if QORNN_ASSEMBLY && defined(__ARM_FEATURE_DSP)
+    QORNN_ROLLED
+    for (; i + 4 <= n; i += 4) {
+        sum = qornn_smlad(qornn_pair(x + i), 0x10001u, sum);
+        sum = qornn_smlad(qornn_pair(x + i + 2), 0x10001u, sum);
+    }
+#endif
+    QORNN_ROLLED
+    for (; i < n; i++) {
         const int32_t number = x[i];
         sum += (uint32_t)number;
     }

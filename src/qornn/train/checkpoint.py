@@ -214,7 +214,7 @@ def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]])
     if not isinstance(made, dict) or not all(isinstance(table, dict) for table in made.values()):
         raise CheckpointError(_refused(path, "does not say its recipe as tables"))
     for table in made.keys() & now.keys():
-        before, after = renewed(made[table]) if table == "model" else made[table], now[table]
+        before, after = (renewed(t[table]) if table == "model" else t[table] for t in (made, now))
         for name in sorted(before.keys() | (after.keys() if table == "task" else set())):
             if name not in MAY_CHANGE and before.get(name) != after.get(name):
                 raise CheckpointError(

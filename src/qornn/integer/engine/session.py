@@ -10,7 +10,7 @@ import numpy as np
 from qornn.integer import simulate as law
 from qornn.integer.engine.library import library
 from qornn.integer.engine.model import model_of
-from qornn.integer.engine.run import addresses, as_array, runs_native
+from qornn.integer.engine.run import address, as_array, runs_native
 from qornn.integer.engine.structs import struct
 from qornn.integer.program import IntegerProgram
 from qornn.integer.readout import Held
@@ -41,7 +41,7 @@ class Session:
         arrays: dict[str, np.ndarray] = {"x": self._x, "lengths": lengths, "h": self._h, "y": self._y, "work": work}
         if self.program.readout.pooled:
             arrays |= {"sums": self._sums, "counts": self._counts}
-        batch = struct("qornn_batch")(B=1, T=1, **addresses(arrays))
+        batch = struct("qornn_batch")(B=1, T=1, **{name: address(array) for name, array in arrays.items()})
         self._kept = model, batch, arrays  # alive while their addresses are in use
         self._arguments = model.address, ctypes.addressof(batch), -1
         self._run = engine.qornn_run

@@ -202,7 +202,14 @@ class Rotations(Layer):
             **powers.laid_out("U", self.U, source, layout, parts=2),
             **({"turns_wide": turns} if wide else {"turns": turns.astype(np.int8)}),
             "shift": self.shift,
+            **({"turn_pairs": self._turn_pairs()} if layout.host else {}),
         }
+
+    def _turn_pairs(self) -> np.ndarray:
+        """(â, −b̂) of each pair, then (b̂, â): what (re, im) is multiplied by, sixteen at a time.  # (2, 16·n, 2)"""
+        a, b = self.turns
+        each = np.stack([np.stack([a, -b], 1), np.stack([b, a], 1)])  # (2, p, 2)
+        return np.pad(each, ((0, 0), (0, -self.pairs % 16), (0, 0)))
 
     def room(self, source: Source, layout: Layout) -> int:
         return powers.room_for(self.U, source, layout)

@@ -6,6 +6,9 @@
 #define QORNN_DIGEST ""
 #endif
 
+/* Steps whose inputs are made together: a step would wait for what was stored a moment before in smaller parts. */
+enum { AHEAD = 16 };
+
 /* A layer at work. */
 typedef struct {
     const void *layer;
@@ -19,7 +22,7 @@ typedef struct {
     lane *lanes;
     lane *shown; /* the last that has a state */
     qornn_work shared; /* but for what belongs to one layer */
-    int16_t *x;
+    int16_t *x; /* AHEAD steps */
     qornn_last last;
 } area;
 
@@ -61,7 +64,7 @@ static uintptr_t lay_out(const qornn_host_model *m, uintptr_t start, area *a) {
     a->last.held = a->shared.drive + widest;
     a->last.totals = (float *)(void *)(a->last.held + m->readout.n_h);
     a->x = (int16_t *)(void *)(a->last.totals + m->readout.n_o);
-    return (uintptr_t)(a->x + m->input.room);
+    return (uintptr_t)(a->x + AHEAD * m->input.room);
 }
 
 size_t qornn_work_bytes(const qornn_host_model *m) {
@@ -149,16 +152,18 @@ static void advance(const qornn_host_model *m, area *a, const int16_t *x, size_t
     }
 }
 
-/* The next step of a sequence: a code, or n_i samples. */
-static int take(const qornn_host_model *m, area *a, const int16_t *raw) {
+/* Step t of a sequence: a code, or n_i samples. The inputs of those that follow are made with the first of them. */
+static int take(const qornn_host_model *m, area *a, const int16_t *raw, size_t t, size_t length) {
     if (m->input.kind == QORNN_CODES) {
         if (!qornn_is_code(&m->input, *raw)) {
             return QORNN_BAD_CODE;
         }
         advance(m, a, NULL, (size_t)*raw);
     } else {
-        qornn_quantize(&m->input, raw, a->x);
-        advance(m, a, a->x, 0);
+        for (size_t i = 0; t % AHEAD == 0 && i < AHEAD && t + i < length; i++) {
+            qornn_quantize(&m->input, raw + i * m->input.n_i, a->x + i * m->input.room);
+        }
+        advance(m, a, a->x + t % AHEAD * m->input.room, 0);
     }
     a->last.h = a->lanes[m->count - 1].h;
     if (m->readout.steps == QORNN_MEAN) {
@@ -182,7 +187,7 @@ static int run_one(const qornn_host_model *m, const qornn_batch *batch, size_t b
     begin_mean(m, batch, b, a);
     for (size_t t = 0; t < T; t++, raw += width) {
         if (t < length) {
-            const int bad = take(m, a, raw);
+            const int bad = take(m, a, raw, t, length);
             if (bad) {
                 return bad;
             }

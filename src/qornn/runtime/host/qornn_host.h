@@ -47,7 +47,8 @@ typedef struct {
 typedef struct {
     qornn_rotations layer; /* its turns are in turns_wide */
     const int8_t *U_bytes;
-    const int16_t *U_pairs; /* the real rows, then the imaginary ones, each to a multiple of 16 */
+    const int16_t *U_pairs;    /* the real rows, then the imaginary ones, each to a multiple of 16 */
+    const int16_t *turn_pairs; /* (a, -b) of each pair, to a multiple of 16, then (b, a) */
 } qornn_host_rotations;
 
 typedef struct {

@@ -69,6 +69,18 @@ def test_a_w_that_is_not_stored_ends_with_verified_c_too(map_, waves, tmp_path):
     assert "additions a step" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+def test_a_stack_of_rotations_is_asked_for_by_its_options(waves, tmp_path):
+    shape = ["--map", "rotations", "--layers", 1, "--width", 5, "--pairs", 4, "--skip", "--window", 3]
+    result = call(waves, "-o", tmp_path / "out", *shape, "--epochs", 2, "--target", "host", "--quiet", "--json")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    found = [figures[name] for name in ("layers", "width", "pairs", "skip", "window", "differences")]
+    assert found == [1, 5, 4, True, 3, False]
+    assert (figures["verified"], figures["activation_bits"]) == (True, 8)
+    assert figures["true_bytes"] > 0
+
+
 def test_an_interruption_says_what_is_kept(waves, tmp_path, monkeypatch):
     import qornn.fit.pipeline as module
 
@@ -109,6 +121,8 @@ def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_
         (["--bits", "4,"], "got '4,'"),
         (["--bits", "9"], r"bits must be in 2\.\.8, got 9"),
         (["--map", "bjork"], "Did you mean 'bjorck'"),
+        (["--layers", "3"], "layers=3 is of stacks, as in map='rotations'"),
+        (["--map", "rotations", "--width", "0"], "width must be a whole number of at least 1"),
         (["--class-weight", "even"], "balanced or none, got 'even'"),
         (["--target", "cortex"], "unknown target 'cortex'"),
         (["--label", "none"], "--label 'none' is no column"),

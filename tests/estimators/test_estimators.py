@@ -42,11 +42,12 @@ def classifier(digits):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks warn on purpose
+@pytest.mark.parametrize("map_", ["bjorck", "rotations"])
 @pytest.mark.parametrize("kind", [QORNNClassifier, QORNNRegressor])
-def test_scikit_learn_accepts_its_form(kind):
+def test_scikit_learn_accepts_its_form(kind, map_):
     """The checks that ask for no skill, on a network that learns next to nothing."""
     done = 0
-    for estimator, check in estimator_checks_generator(kind(n_hidden=4, max_epochs=1)):
+    for estimator, check in estimator_checks_generator(kind(map=map_, n_hidden=4, max_epochs=1)):
         if check.func.__name__ not in LEARNING:
             with contextlib.suppress(SkipTest):
                 check(estimator)
@@ -56,8 +57,10 @@ def test_scikit_learn_accepts_its_form(kind):
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own checks warn on purpose
-@pytest.mark.parametrize("estimator", [QORNNClassifier(), QORNNRegressor()], ids=lambda e: type(e).__name__)
-def test_scikit_learn_accepts_it(estimator):
+@pytest.mark.parametrize("map_", ["bjorck", "rotations"])
+@pytest.mark.parametrize("kind", [QORNNClassifier, QORNNRegressor])
+def test_scikit_learn_accepts_it(kind, map_):
+    estimator = kind(map=map_)
     done = check_estimator(estimator, on_skip=None, on_fail="raise")
     assert len(done) > 40
     assert not any(check["expected_to_fail"] for check in done)

@@ -65,6 +65,50 @@ def test_the_figures_are_the_contract_s(made):
     assert json.loads((out / "result.json").read_text()) == figures
 
 
+ROTATIONS = {"map": "rotations", "n_hidden": None, "width": 6, "pairs": 5, "skip": True, "window": 2, "lr": 1e-2}
+
+
+@pytest.fixture(scope="module")
+def stacked(source, tmp_path_factory):
+    out = tmp_path_factory.mktemp("fit") / "out"
+    return out, fit(asked(source, out, estimator=ROTATIONS))
+
+
+@pytest.mark.slow
+def test_a_stack_of_rotations_ends_with_verified_c(stacked, source):
+    out, figures = stacked
+    assert figures["converged"]
+    assert figures["verified"] is True
+    assert (figures["bits"], figures["activation_bits"]) == (4, 8)
+    assert figures["value"] == figures["float"]
+    program = qornn.load(out / "model.qornn")
+    assert figures["true_bytes"] == program.true_bytes
+    shape = {name: figures[name] for name in ("layers", "width", "pairs", "skip", "window", "differences")}
+    assert shape == {"layers": 2, "width": 6, "pairs": 5, "skip": True, "window": 2, "differences": False}
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert "5 rotations of 8 bits, weights of 4 bits, states of 8 bits" in html
+    assert "a mix of 6 outputs and a skip" in html
+    assert "multiply-accumulates per step" in html
+    raw = program.input.from_floats(np.load(source)["x_test"].reshape(80, 8, 2)).clip(-32768, 32767)
+    answers = np.array(program.provenance["classes"])[program.run(raw).argmax(1)]
+    assert 100 * np.mean(answers == np.load(source)["y_test"]) == figures["value"]
+
+
+@pytest.mark.slow
+def test_a_rerun_of_a_stack_takes_it_from_the_folder(stacked, source, monkeypatch):
+    out, figures = stacked
+    monkeypatch.setattr(width, "train", None)
+    again = fit(asked(source, out, estimator=ROTATIONS))
+    assert {**again, "seconds": 0} == {**figures, "seconds": 0}
+
+
+@pytest.mark.slow
+def test_the_figures_of_a_single_layer_have_the_same_keys(made, stacked):
+    assert made[1].keys() == stacked[1].keys()
+    shape = {name: made[1][name] for name in ("layers", "width", "pairs", "skip", "differences")}
+    assert shape == {"layers": 1, "width": 12, "pairs": None, "skip": False, "differences": False}
+
+
 def test_the_value_is_that_of_the_written_program_on_the_test_data(made, source):
     out, figures = made
     program, data = qornn.load(out / "model.qornn"), np.load(source)
@@ -344,6 +388,8 @@ def test_class_weight_is_for_classes(tmp_path):
         ({"name": "2fast"}, "C identifier"),
         ({"estimator": {"map": "bjork"}}, "Did you mean 'bjorck'"),
         ({"estimator": {"n_hidden": 0}}, "n_hidden must be"),
+        ({"estimator": {"width": 8}}, "width=8 is of stacks"),
+        ({"estimator": {"map": "rotations", "pairs": 8}}, "pairs=8 and n_hidden=12"),
         ({"estimator": {"max_epochs": 0}}, "max_epochs must be"),
         ({"estimator": {"activation_bits": 20}}, r"activation_bits must be in 4\.\.16, got 20"),
     ],

@@ -22,10 +22,10 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
-    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them, rounded
-      in training to the very integers of a device: `predict` gives the same with and without `integer=True`. Any other
-      map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free, or a
-      matrix that is not stored: hadamard, hadamard-block, cycle, delay.
+    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them. It is
+      rounded in training to the very integers of a device, so `predict` gives the same with and without `integer=True`.
+      Any other map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free,
+      or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
     - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
       the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
@@ -38,8 +38,8 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       stored.
     - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
       many in training (None: 8). A single layer may be given others after fit (None: 12).
-    - `max_epochs` (None): of the training. None is 100 for a single layer; with rotations 30, or as many as make 1,500
-      steps.
+    - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
+      1,500 steps of 64 sequences, 3,000 of half as many or fewer.
     - `lr` (5e-3), `batch_size` ("auto"): of AdamW in one cycle with rotations. Of Adam for a single layer, with warm-up
       and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with lr·√(64/n_hidden).
     - `noise` (0.1): deviation of the noise added to standardised samples in training.

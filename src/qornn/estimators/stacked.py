@@ -32,7 +32,8 @@ from qornn.train.surroundings import float32
 INPUT_BITS = 8
 ACTIVATION_BITS = 8  # where nothing was asked for
 BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
-EPOCHS, STEPS = 30, 1500  # max_epochs=None is at least so many of both
+EPOCHS = 30  # max_epochs=None is at least so many, and so many steps:
+STEPS = (1500, 3000)  # of full batches, and of those half as large and less
 
 
 class StackOfRotations(Design):
@@ -85,7 +86,8 @@ class StackOfRotations(Design):
 
     def train(self, network: Network, task: Arrays, seed: int) -> list[dict[str, float]]:
         asked, batch_size = self.asked, self.batch(task.size("train"))
-        epochs = max(EPOCHS, -(-STEPS // task.steps_per_epoch(batch_size)))
+        steps = max(STEPS[0], min(STEPS[1], STEPS[0] * BATCH[1] // batch_size))
+        epochs = max(EPOCHS, -(-steps // task.steps_per_epoch(batch_size)))
         return train_one_cycle(
             network.model,
             task,

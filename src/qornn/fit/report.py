@@ -145,13 +145,14 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
     shape, operations = of_program(program)
     step = list(operations.values())[-1] if operations else None
     rows = {
+        **_layers(program),
         "parameters": f"{program.parameters}",
         **({"weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}"} if shape else {}),
         "everything that must be stored, bytes": f"{program.true_bytes}",
         "constants in flash, as exported, bytes": f"{exported.data_bytes}",
         "state and outputs in RAM, bytes": f"{exported.ram_bytes}",
         "samples a step": f"{figures['window']}",
-        **(_operations(step) if step else {}),
+        **(_operations(step) if step else _work(program)),
         "bits of the accumulator": f"{program.accumulator_bits}",
     }
     names = ("flash_bytes", "ram_bytes", "stack_bytes", "instructions_per_step", "instructions_per_readout")
@@ -164,6 +165,18 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
         columns = ("target", "C against the program", *(name.replace("_", " ") for name in names))
         grids.append(Grid("Measured on the compiled C; flash with code, RAM without the stack", columns, measured))
     return Section("memory", "Memory", (), tuple(grids))
+
+
+def _layers(program: IntegerProgram) -> dict[str, str]:
+    """What each of several layers is."""
+    layers = program.layers if len(program.layers) > 1 else ()
+    return {f"layer {i}": layer.describe() for i, layer in enumerate(layers)}
+
+
+def _work(program: IntegerProgram) -> dict[str, str]:
+    """Of layers that the paper's formulas do not know."""
+    total = sum(sum(layer.work(source).values()) for layer, source in program.walk())
+    return {"multiply-accumulates per step": f"{total}"}
 
 
 def _operations(step: Step) -> dict[str, str]:

@@ -48,8 +48,9 @@ def onnx(
     One step, for streams: x_t (B, n_i) or (B,), h (B, n_h) int32 -> h_next, y; h starts at zero. A program of several
     layers has h0, h1, … and h0_next, h1_next, …; a layer that keeps no state has none.
     A readout of the mean gives y = V Σh + T·bias, as `simulate` does, and `count`, T of each sequence (B, 1): values
-    are y_scale·y/count, plus y_offset where the file has one. One step of it also takes `sum` (B, n_h) and `count`, zero
-    at first, and gives `sum_next` and `count_next`. Both are halved as in `simulate`, so that a stream may run for ever.
+    are y_scale·y/count, plus y_offset where the file has one. One step of it also takes `sum` (B, n_h) and `count`,
+    zero at first, and gives `sum_next` and `count_next`. Both are halved as in `simulate`, so that a stream may run for
+    ever.
     Samples outside the declared range are clipped to it; a code outside the table stops the runtime.
     `name` is the graph's, `command` what the file says made it.
     """

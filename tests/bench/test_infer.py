@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from qornn.bench import infer, peers, stack, timing
+from qornn.bench import infer, infer_stack, peers, turns
 from qornn.bench.peers import PEERS, Job
 from qornn.cli import bench as cli
 from qornn.errors import QornnError, SettingsError
@@ -20,8 +20,8 @@ def small(monkeypatch):
     threads = torch.get_num_threads()
     for name, value in {"T": 9, "BATCH": 4, "BATCH_T": 5, "TURNS": 1}.items():
         monkeypatch.setattr(infer, name, value)
-    monkeypatch.setattr(timing, "SLOT", 0.0005)
-    monkeypatch.setattr(timing, "SETTLE", 0)
+    monkeypatch.setattr(turns, "SLOT", 0.0005)
+    monkeypatch.setattr(turns, "SETTLE", 0)
     yield
     torch.set_num_threads(threads)
 
@@ -105,8 +105,8 @@ def test_the_report_has_the_figures_that_are_promised(emulator):
 
 def test_a_program_of_your_own_is_measured_alone(tmp_path, emulator, monkeypatch, capsys):
     pytest.importorskip("onnxruntime")
-    monkeypatch.setattr(stack, "STEPS", 7)
-    stack.make_stack().save(tmp_path / "net.qornn")
+    monkeypatch.setattr(infer_stack, "STEPS", 7)
+    infer_stack.make_stack().save(tmp_path / "net.qornn")
     cli.run("infer", program=tmp_path / "net.qornn", repeats=1, json=True)
     found = json.loads(capsys.readouterr().out)
     assert (found["steps"], found["window"]) == (7, 1)  # the file says nothing of windows

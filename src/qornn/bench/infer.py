@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from qornn.bench.peers import PEERS, Job, Peer, Skipped, ort_session
 from qornn.bench.infer_stack import bench_stack
+from qornn.bench.peers import PEERS, Job, Peer, Skipped, ort_session
 from qornn.bench.turns import interleaved
 from qornn.errors import QornnError
 from qornn.export import onnx

@@ -112,7 +112,7 @@ class ReadsOut(nn.Module):
     def read_mean(self, y: Tensor, lengths: Tensor | None) -> Tensor:
         """Of the mean over each sequence's own steps: (V Σ y_t + T b_o)/T.  # (B, T, n_h) -> (B, n_o)"""
         y = y.relu() if self.relu else y
-        # Exact, as integers are: on a grid float32 holds sums of up to 2^24 units, in a tenth of float64's time.
+        # Exact, as integers are: on a grid float32 holds sums of up to 2^24 units, in a quarter of float64's time.
         fits = self.grid is not None and self.grid.top * y.shape[1] < 2**24
         total = y.sum(1, dtype=None if fits else torch.float64).double()
         T = torch.full_like(total[:, :1], y.shape[1]) if lengths is None else lengths[:, None].to(total)

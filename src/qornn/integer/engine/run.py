@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -34,9 +35,13 @@ def run(
     The sequences are shared among threads, as many as there are processors unless said. `layout` and `kernel` choose
     how it is computed, never what.
     """
+    if lengths is None and (found := _at_once("y", program, x, threads, layout, kernel)) is not None:
+        return found
     raw, lengths, clipped = _accept(program, x, lengths, saturate, threads)
     law.warn_clipped(clipped, raw.size)
-    return _run("y", program, raw, lengths, threads=threads, layout=layout, kernel=kernel)
+    if not runs_native(program):
+        return law.simulate(program, raw, lengths)[1]
+    return _native("y", program, raw, lengths, threads, layout, kernel)[0]
 
 
 def states(
@@ -50,9 +55,13 @@ def states(
     kernel: str | None = None,
 ) -> np.ndarray:
     """Every state of the last layer that has any, zero past a sequence's end.  # (B, T, n_h) int16"""
+    if lengths is None and (found := _at_once("states", program, x, threads, layout, kernel)) is not None:
+        return found
     raw, lengths, clipped = _accept(program, x, lengths, saturate, threads)
     law.warn_clipped(clipped, raw.size)
-    return _run("states", program, raw, lengths, threads=threads, layout=layout, kernel=kernel)
+    if not runs_native(program):
+        return law.simulate(program, raw, lengths)[0]
+    return _native("states", program, raw, lengths, threads, layout, kernel)[0]
 
 
 def _accept(
@@ -75,20 +84,34 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
         ) from error
 
 
-def _run(wanted: str, program: IntegerProgram, raw: np.ndarray, lengths: np.ndarray, **how: Any) -> np.ndarray:
-    """The states or the outputs (y)."""
-    if not runs_native(program):
-        return law.simulate(program, raw, lengths)[wanted == "y"]
-    rows = raw.shape[:2] if wanted == "states" or program.readout.every else raw.shape[:1]
-    width, dtype = (program.n_o, program.readout.dtype) if wanted == "y" else (program.n_shown, np.int16)
-    found = np.empty((*rows, width), dtype)
-    _call(program, raw, lengths, wanted, found, **how)
-    return found
+def _at_once(
+    wanted: str, program: IntegerProgram, x: Any, threads: Any, layout: str, kernel: str | None
+) -> np.ndarray | None:
+    """What is wanted of x as it stands, which C checks; None where something about it is to be refused or clipped.
+
+    To look at a short sequence in Python first takes as long as C takes for all of it.
+    """
+    plain = type(x) is np.ndarray and x.dtype == np.int16 and x.size and x.shape[2:] == program.input.shape
+    if not plain or (threads is not None and (type(threads) is not int or threads < 1)) or not runs_native(program):
+        return None
+    found, fine = _native(wanted, program, x, _all(*x.shape[:2]), threads, layout, kernel)
+    return found if fine else None
+
+
+@lru_cache(maxsize=64)
+def _all(B: int, T: int) -> np.ndarray:
+    """The lengths of whole sequences."""
+    return np.full(B, T)
 
 
 def runs_native(program: IntegerProgram) -> bool:
     """Whether the C engine runs it: it was built, and has every part."""
-    return library() is not None and program.native
+    return library() is not None and _has_every_part(program)
+
+
+@lru_cache(maxsize=8)
+def _has_every_part(program: IntegerProgram) -> bool:
+    return program.native
 
 
 def in_use(program: IntegerProgram | None = None) -> str:
@@ -112,48 +135,50 @@ def available(program: IntegerProgram, layout: str) -> list[str]:
 def address(array: np.ndarray) -> int:
     """Where it lies, in a third of the time of array.ctypes.data."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # closed to writing, or empty
         return int(array.ctypes.data)
 
 
-def _call(
+def _native(
+    wanted: str,
     program: IntegerProgram,
     raw: np.ndarray,
     lengths: np.ndarray,
-    wanted: str,
-    found: np.ndarray,
-    *,
-    threads: int | None = None,
-    layout: str = "bytes",
-    kernel: str | None = None,
-) -> None:
-    """Fill `found` (states or y), a share of it in each thread: ctypes lets go of the interpreter meanwhile."""
+    threads: int | None,
+    layout: str,
+    kernel: str | None,
+) -> tuple[np.ndarray, bool]:
+    """The states or the outputs (y), and whether every input was a code or in the declared range.
+
+    Each thread has a share of the sequences: ctypes lets go of the interpreter meanwhile.
+    """
     if layout not in HOST:
         raise unknown("layout", layout, HOST)
     if kernel is not None and kernel not in KERNELS:
         raise unknown("kernel", kernel, KERNELS)
-    engine, model = library(), model_of(program, layout)
-    assert engine is not None
+    rows = raw.shape[:2] if wanted == "states" or program.readout.every else raw.shape[:1]
+    width, dtype = (program.n_o, program.readout.dtype) if wanted == "y" else (program.n_shown, np.int16)
+    found = np.empty((*rows, width), dtype)
+    model, number, B = model_of(program, layout), -1 if kernel is None else KERNELS.index(kernel), len(raw)
     raw, lengths = np.ascontiguousarray(raw, np.int16), np.ascontiguousarray(lengths, np.int64)
-    number = -1 if kernel is None else KERNELS.index(kernel)
-
-    def part(share: slice) -> int:
-        x, into = raw[share], found[share]
-        desk = model.take_desk()
-        batch = desk.batch
-        batch.B, batch.T, batch.x, batch.lengths = len(x), x.shape[1], address(x), address(lengths[share])
-        batch.y, batch.states = (address(into), None) if wanted == "y" else (None, address(into))
-        failed = engine.qornn_run(model.address, desk.address, number)
-        model.give_desk(desk)
-        return failed
-
-    B = len(raw)
     count = min(int(threads or os.cpu_count() or 1), B)
     if count == 1:
-        failed = [part(slice(0, B))]
-    else:
-        edges = np.linspace(0, B, count + 1).astype(int)
-        with ThreadPoolExecutor(count) as pool:
-            failed = list(pool.map(part, (slice(a, b) for a, b in pairwise(edges))))
-    assert not any(failed), "accept() has checked the codes"
+        return found, _share(model, number, raw, lengths, wanted, found)
+    edges = np.linspace(0, B, count + 1).astype(int)
+    shares = [(raw[a:b], lengths[a:b], wanted, found[a:b]) for a, b in pairwise(edges)]
+    with ThreadPoolExecutor(count) as pool:
+        return found, all(list(pool.map(lambda share: _share(model, number, *share), shares)))
+
+
+def _share(model: Model, kernel: int, x: np.ndarray, lengths: np.ndarray, wanted: str, found: np.ndarray) -> bool:
+    """Fill `found`; whether every input was a code or in the declared range."""
+    engine, desk = library(), model.take_desk()
+    assert engine is not None
+    batch, into = desk.batch, address(found)
+    batch.B, batch.T, batch.x, batch.lengths = len(x), x.shape[1], address(x), address(lengths)
+    batch.y, batch.states = (into, None) if wanted == "y" else (None, into)
+    failed = engine.qornn_run(model.address, desk.address, kernel)
+    fine = not failed and not batch.outside
+    model.give_desk(desk)
+    return fine

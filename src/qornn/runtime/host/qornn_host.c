@@ -6,23 +6,24 @@
 #define QORNN_DIGEST ""
 #endif
 
-/* Steps whose inputs are made together: a step would wait for what was stored a moment before in smaller parts. */
+/* Steps that go through one layer before the next layer begins: what does not wait for the step before is done meanwhile. */
 enum { AHEAD = 16 };
 
 /* A layer at work. */
 typedef struct {
     const void *layer;
-    qornn_host_step step;
+    qornn_host_way way;
     size_t n_state, n_out, units;
-    int16_t *h, *next; /* its outputs, which are its state where it has one */
+    int16_t *rows; /* (AHEAD + 1, units): its state before these steps, then its outputs, which are its states */
 } lane;
 
 /* The work area. */
 typedef struct {
     lane *lanes;
-    lane *shown; /* the last that has a state */
+    lane *shown;       /* the last that has a state */
     qornn_work shared; /* but for what belongs to one layer */
-    int16_t *x; /* AHEAD steps */
+    int16_t *zeros;    /* as many as the widest layer has */
+    int16_t *x;        /* (AHEAD, room) */
     qornn_last last;
 } area;
 
@@ -38,9 +39,8 @@ static size_t units_of(const qornn_host_layer *layer) {
 int qornn_kernel(const qornn_host_model *m, int kernel) {
     int best = QORNN_PORTABLE;
     for (uint32_t i = 0; i < m->count; i++) {
-        int chosen;
-        kinds[m->layers[i].kind]->step(m->layers[i].layer, kernel, &chosen);
-        best = chosen > best ? chosen : best;
+        const qornn_host_way way = kinds[m->layers[i].kind]->way(m->layers[i].layer, kernel);
+        best = way.kernel > best ? way.kernel : best;
     }
     return best;
 }
@@ -53,11 +53,12 @@ static uintptr_t lay_out(const qornn_host_model *m, uintptr_t start, area *a) {
     for (uint32_t i = 0; i < m->count; i++) {
         const size_t units = units_of(m->layers + i);
         widest = units > widest ? units : widest;
-        all += 2 * units;
+        all += (AHEAD + 1) * units;
     }
     a->lanes = (lane *)at;
     int16_t *const states = (int16_t *)(at + lanes);
-    a->shared.spread = states + all;
+    a->zeros = states + all;
+    a->shared.spread = a->zeros + widest;
     a->shared.sums = (int32_t *)(void *)(a->shared.spread + widest);
     a->shared.drive = a->shared.sums + widest;
     a->last.sums = a->shared.sums; /* the step is over: its sums are free */
@@ -79,39 +80,45 @@ static void prepare(const qornn_host_model *m, area *a, int kernel) {
         const void *layer = m->layers[i].layer;
         const qornn_host_kind *kind = kinds[m->layers[i].kind];
         lane *const l = a->lanes + i;
-        int chosen;
         l->layer = layer;
-        l->step = kind->step(layer, kernel, &chosen);
+        l->way = kind->way(layer, kernel);
         l->n_state = kind->states(layer);
         l->n_out = kind->outputs(layer);
         l->units = units_of(m->layers + i);
-        l->h = states;
-        l->next = states + l->units;
-        states += 2 * l->units;
+        l->rows = states;
+        states += (AHEAD + 1) * l->units;
         a->shown = l->n_state ? l : a->shown;
     }
 }
 
-static void fill(int16_t *to, const int16_t *from, size_t n, size_t units) {
-    for (size_t j = 0; j < units; j++) {
-        to[j] = from && j < n ? from[j] : (int16_t)0;
+static void fill(int16_t *to, const int16_t *from, size_t n, size_t all) {
+    for (size_t j = 0; j < n; j++) {
+        to[j] = from[j];
+    }
+    for (size_t j = n; j < all; j++) {
+        to[j] = 0;
     }
 }
 
-/* The states of all layers, from `from` or zero. */
-static void begin(const qornn_host_model *m, area *a, const int16_t *from) {
+/* The states of all layers, from `from` or zero; past a layer's own units its rows stay zero. */
+static void begin(const qornn_host_model *m, area *a, const int16_t *from, size_t steps) {
+    const size_t rows = steps < AHEAD ? steps + 1 : AHEAD + 1;
+    size_t widest = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         lane *const l = a->lanes + i;
-        fill(l->h, from, l->n_state, l->units);
-        fill(l->next, NULL, 0, l->units);
+        fill(l->rows, from, from ? l->n_state : 0, rows * l->units);
         from = from ? from + l->n_state : NULL;
+        widest = l->units > widest ? l->units : widest;
     }
+    fill(a->zeros, NULL, 0, widest);
 }
 
-static void keep(const qornn_host_model *m, const area *a, int16_t *to) {
+/* The states after `steps` of them. */
+static void keep(const qornn_host_model *m, const area *a, size_t steps, int16_t *to) {
     for (uint32_t i = 0; i < m->count; i++) {
-        fill(to, a->lanes[i].h, a->lanes[i].n_state, a->lanes[i].n_state);
-        to += a->lanes[i].n_state;
+        const lane *const l = a->lanes + i;
+        fill(to, l->rows + steps * l->units, l->n_state, l->n_state);
+        to += l->n_state;
     }
 }
 
@@ -132,93 +139,121 @@ static void keep_mean(const qornn_host_model *m, const qornn_batch *batch, size_
     }
 }
 
-/* One step through all layers; each reads what the one before it gives. */
-static void advance(const qornn_host_model *m, area *a, const int16_t *x, size_t code) {
-    const int16_t *x_before = NULL;
-    size_t code_before = 0;
-    for (uint32_t i = 0; i < m->count; i++) {
-        lane *const l = a->lanes + i;
-        a->shared.h = l->h;
-        a->shared.next = l->next;
-        a->shared.x_before = x_before;
-        a->shared.code_before = code_before;
-        l->step(l->layer, &a->shared, x, code);
-        l->h = a->shared.next;
-        l->next = a->shared.h;
-        x_before = x;
-        code_before = code;
-        x = l->h;
-        code = 0;
+/* `steps` of one layer, and what it gives. */
+static qornn_given advance(const qornn_work *shared, lane *l, qornn_given now, qornn_given before, size_t steps) {
+    qornn_work w = *shared;
+    const qornn_given gives = {l->rows + l->units, l->units, NULL};
+    if (l->way.many) {
+        l->way.many(l->layer, l->rows, l->units, now, before, steps);
+        return gives;
     }
+    for (size_t k = 0; k < steps; k++) {
+        w.h = l->rows + k * l->units;
+        w.next = w.h + l->units;
+        w.x_before = before.x ? before.x + k * before.apart : NULL;
+        w.code_before = before.codes ? (size_t)before.codes[k] : 0;
+        l->way.step(l->layer, &w, now.x ? now.x + k * now.apart : NULL, now.codes ? (size_t)now.codes[k] : 0);
+    }
+    return gives;
 }
 
-/* Step t of a sequence: a code, or n_i samples. The inputs of those that follow are made with the first of them. */
-static int take(const qornn_host_model *m, area *a, const int16_t *raw, size_t t, size_t length) {
-    if (m->input.kind == QORNN_CODES) {
-        if (!qornn_is_code(&m->input, *raw)) {
+/* How many samples are outside the declared range. */
+static int64_t outside(const qornn_input *p, const int16_t *raw, size_t n) {
+    const int16_t low = p->low, high = p->high;
+    int64_t found = 0;
+    for (size_t i = 0; i < n;) {
+        uint16_t some = 0; /* wide registers hold many small counts */
+        for (const size_t end = n - i < 4096 ? n : i + 4096; i < end; i++) {
+            some = (uint16_t)(some + (raw[i] < low || raw[i] > high));
+        }
+        found += some;
+    }
+    return found;
+}
+
+/* The next `steps` of a sequence through all layers: codes, or n_i samples each. */
+static int take(const qornn_host_model *m, area *a, const int16_t *raw, size_t steps) {
+    qornn_given now = {a->x, m->input.room, NULL}, before = {NULL, 0, NULL};
+    for (size_t k = 0; k < steps; k++) {
+        if (m->input.kind != QORNN_CODES) {
+            qornn_quantize(&m->input, raw + k * m->input.n_i, a->x + k * m->input.room);
+        } else if (!qornn_is_code(&m->input, raw[k])) {
             return QORNN_BAD_CODE;
         }
-        advance(m, a, NULL, (size_t)*raw);
-    } else {
-        for (size_t i = 0; t % AHEAD == 0 && i < AHEAD && t + i < length; i++) {
-            qornn_quantize(&m->input, raw + i * m->input.n_i, a->x + i * m->input.room);
-        }
-        advance(m, a, a->x + t % AHEAD * m->input.room, 0);
     }
-    a->last.h = a->lanes[m->count - 1].h;
-    if (m->readout.steps == QORNN_MEAN) {
-        qornn_mean_add(&m->readout, a->last.h, a->last.held, &a->last.count);
+    if (m->input.kind == QORNN_CODES) {
+        now.x = NULL;
+        now.codes = raw;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        const qornn_given gives = advance(&a->shared, a->lanes + i, now, before, steps);
+        before = now;
+        now = gives;
     }
     return QORNN_OK;
+}
+
+/* What is wanted of step t of sequence b, whose outputs are in row k; past the end of the sequence k is 0. */
+static void give(const qornn_host_model *m, const qornn_batch *batch, size_t b, size_t t, area *a, size_t k) {
+    const lane *const end = a->lanes + m->count - 1, *const shown = a->shown;
+    const size_t row = b * (size_t)batch->T + t;
+    a->last.h = k ? end->rows + k * end->units : a->zeros;
+    if (k && m->readout.steps == QORNN_MEAN) {
+        qornn_mean_add(&m->readout, a->last.h, a->last.held, &a->last.count);
+    }
+    if (batch->states) {
+        fill(batch->states + row * shown->n_state, k ? shown->rows + k * shown->units : a->zeros, shown->n_state,
+             shown->n_state);
+    }
+    if (batch->y && m->readout.steps == QORNN_ALL) {
+        qornn_host_read(m, &a->last, batch->y, row);
+    }
 }
 
 /* Sequence b. */
-static int run_one(const qornn_host_model *m, const qornn_batch *batch, size_t b, area *a) {
+static int run_one(const qornn_host_model *m, qornn_batch *batch, size_t b, area *a) {
     const size_t T = (size_t)batch->T, length = (size_t)batch->lengths[b];
-    const int every = m->readout.steps == QORNN_ALL;
     const size_t width = m->input.kind == QORNN_CODES ? 1 : m->input.n_i;
     const int16_t *raw = batch->x + b * T * width;
-    lane *const end = a->lanes + m->count - 1;
-    size_t kept = 0;
+    size_t kept = 0, steps = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         kept += a->lanes[i].n_state;
     }
-    begin(m, a, batch->h ? batch->h + b * kept : NULL);
+    begin(m, a, batch->h ? batch->h + b * kept : NULL, length);
     begin_mean(m, batch, b, a);
-    for (size_t t = 0; t < T; t++, raw += width) {
-        if (t < length) {
-            const int bad = take(m, a, raw, t, length);
-            if (bad) {
-                return bad;
-            }
-            if (t + 1 == length && batch->h) {
-                keep(m, a, batch->h + b * kept);
-            }
-            if (t + 1 == length && batch->sums) {
-                keep_mean(m, batch, b, a);
-            }
-            if (t + 1 == length && batch->y && !every) {
-                qornn_host_read(m, &a->last, batch->y, b);
-            }
-        } else {
-            if (!every && !batch->states) {
-                break;
-            }
-            fill(a->shown->h, NULL, 0, a->shown->n_state); /* past the end: zeros */
-            fill(end->h, NULL, 0, end->n_out);
+    batch->outside += m->input.kind == QORNN_CODES ? 0 : outside(&m->input, raw, length * width);
+    for (size_t t = 0; t < length; t += steps, raw += steps * width) {
+        for (uint32_t i = 0; t && i < m->count; i++) {
+            lane *const l = a->lanes + i;
+            fill(l->rows, l->rows + steps * l->units, l->n_state, l->n_state); /* where the last steps ended */
         }
-        if (batch->states) {
-            fill(batch->states + (b * T + t) * a->shown->n_state, a->shown->h, a->shown->n_state, a->shown->n_state);
+        steps = length - t < AHEAD ? length - t : AHEAD;
+        const int bad = take(m, a, raw, steps);
+        if (bad) {
+            return bad;
         }
-        if (batch->y && every) {
-            qornn_host_read(m, &a->last, batch->y, b * T + t);
+        for (size_t k = 0; k < steps; k++) {
+            give(m, batch, b, t + k, a, k + 1);
         }
+    }
+    if (batch->h) {
+        keep(m, a, steps, batch->h + b * kept);
+    }
+    if (batch->sums) {
+        keep_mean(m, batch, b, a);
+    }
+    if (batch->y && m->readout.steps != QORNN_ALL) {
+        qornn_host_read(m, &a->last, batch->y, b);
+    }
+    for (size_t t = length; t < T && (batch->states || m->readout.steps == QORNN_ALL); t++) {
+        give(m, batch, b, t, a, 0);
     }
     return QORNN_OK;
 }
 
-int qornn_run(const qornn_host_model *m, const qornn_batch *batch, int kernel) {
+int qornn_run(const qornn_host_model *m, qornn_batch *batch, int kernel) {
     area a;
+    batch->outside = 0;
     lay_out(m, (uintptr_t)batch->work, &a);
     prepare(m, &a, kernel);
     for (size_t b = 0; b < (size_t)batch->B; b++) {

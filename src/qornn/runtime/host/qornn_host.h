@@ -84,6 +84,7 @@ typedef struct {
     int16_t *states;        /* (B, T, n) of the last layer that has any, or null */
     void *y;                /* (B, n_o) or (B, T, n_o), float or int32, or null */
     void *work;             /* qornn_work_bytes */
+    int64_t outside;        /* to leave: samples outside the declared range, each clamped to it */
 } qornn_batch;
 
 /* What a layer works on, aligned to 64 bytes: its own states, and room that all layers share. */
@@ -98,11 +99,29 @@ typedef struct {
 /* next from h and either x_i or a code; then x is null. */
 typedef void (*qornn_host_step)(const void *layer, const qornn_work *w, const int16_t *x, size_t code);
 
+/* What a layer is given at steps 0, 1, ...: numbers, `apart` from one to the next, or null and codes. */
+typedef struct {
+    const int16_t *x;
+    size_t apart;
+    const int16_t *codes;
+} qornn_given;
+
+/* Several steps at once: from row 0, its state before them, to rows 1, 2, ..., `units` from one to the next. */
+typedef void (*qornn_host_many)(const void *layer, int16_t *rows, size_t units, qornn_given now, qornn_given before,
+                                size_t steps);
+
+/* How a layer is run: by one of the two; the other is null. */
+typedef struct {
+    int kernel;
+    qornn_host_step step;
+    qornn_host_many many;
+} qornn_host_way;
+
 /* What the engine asks of a kind of layer. */
 typedef struct {
     size_t (*states)(const void *layer); /* numbers that it keeps from step to step */
     size_t (*outputs)(const void *layer);
-    qornn_host_step (*step)(const void *layer, int kernel, int *chosen); /* the kernel asked for, or the best there is */
+    qornn_host_way (*way)(const void *layer, int kernel); /* by the kernel asked for, or the best there is */
 } qornn_host_kind;
 
 extern const qornn_host_kind qornn_host_recurrent_kind, qornn_host_rotations_kind, qornn_host_mix_kind;
@@ -111,7 +130,7 @@ QORNN_EXPORT size_t qornn_work_bytes(const qornn_host_model *m);
 
 /* Run every sequence; QORNN_BAD_CODE at the first code that is not in the table. A kernel this machine or this layout
    does not have is replaced by the portable one. */
-QORNN_EXPORT int qornn_run(const qornn_host_model *m, const qornn_batch *batch, int kernel);
+QORNN_EXPORT int qornn_run(const qornn_host_model *m, qornn_batch *batch, int kernel);
 
 /* The best kernel that would really run some layer when this one is asked for; the best there is for a negative number. */
 QORNN_EXPORT int qornn_kernel(const qornn_host_model *m, int kernel);
@@ -129,9 +148,9 @@ void qornn_host_mix(const int16_t *h, int32_t *sums, size_t n);
 qornn_host_step qornn_host_avx2(const qornn_host_recurrent *m);
 qornn_host_step qornn_host_vnni(const qornn_host_recurrent *m);
 qornn_host_step qornn_host_rotations_avx2(const qornn_host_rotations *m);
-qornn_host_step qornn_host_rotations_vnni(const qornn_host_rotations *m);
+qornn_host_many qornn_host_rotations_vnni(const qornn_host_rotations *m);
 qornn_host_step qornn_host_mix_avx2(const qornn_host_mix_layer *m);
-qornn_host_step qornn_host_mix_vnni(const qornn_host_mix_layer *m);
+qornn_host_many qornn_host_mix_vnni(const qornn_host_mix_layer *m);
 
 #ifdef __cplusplus
 }

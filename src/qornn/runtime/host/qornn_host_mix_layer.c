@@ -17,19 +17,19 @@ static size_t none(const void *layer) {
 
 static size_t width(const void *layer) { return ((const qornn_host_mix_layer *)layer)->layer.width; }
 
-static qornn_host_step choose(const void *layer, int kernel, int *chosen) {
+static qornn_host_way choose(const void *layer, int kernel) {
     const qornn_host_mix_layer *m = (const qornn_host_mix_layer *)layer;
+    qornn_host_way way = {QORNN_PORTABLE, m->C_bytes ? of_bytes : packed, NULL};
+    qornn_host_many many;
     qornn_host_step step;
-    if ((kernel < 0 || kernel == QORNN_VNNI) && (step = qornn_host_mix_vnni(m)) != NULL) {
-        *chosen = QORNN_VNNI;
-        return step;
+    if ((kernel < 0 || kernel == QORNN_VNNI) && (many = qornn_host_mix_vnni(m)) != NULL) {
+        way.kernel = QORNN_VNNI;
+        way.many = many;
+    } else if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_mix_avx2(m)) != NULL) {
+        way.kernel = QORNN_AVX2;
+        way.step = step;
     }
-    if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_mix_avx2(m)) != NULL) {
-        *chosen = QORNN_AVX2;
-        return step;
-    }
-    *chosen = QORNN_PORTABLE;
-    return m->C_bytes ? of_bytes : packed;
+    return way;
 }
 
 const qornn_host_kind qornn_host_mix_kind = {none, width, choose};

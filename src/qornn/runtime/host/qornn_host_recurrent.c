@@ -24,23 +24,20 @@ static void packed(const void *layer, const qornn_work *w, const int16_t *x, siz
 
 static size_t units(const void *layer) { return ((const qornn_host_recurrent *)layer)->layer.n_h; }
 
-static qornn_host_step choose(const void *layer, int kernel, int *chosen) {
+static qornn_host_way choose(const void *layer, int kernel) {
     const qornn_host_recurrent *m = (const qornn_host_recurrent *)layer;
+    qornn_host_way way = {QORNN_PORTABLE, m->W_bytes ? of_bytes : packed, NULL};
     qornn_host_step step;
     if (m->layer.recurrent != QORNN_DENSE) {
-        *chosen = QORNN_PORTABLE;
-        return qornn_host_structured;
+        way.step = qornn_host_structured;
+    } else if ((kernel < 0 || kernel == QORNN_VNNI) && (step = qornn_host_vnni(m)) != NULL) {
+        way.kernel = QORNN_VNNI;
+        way.step = step;
+    } else if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_avx2(m)) != NULL) {
+        way.kernel = QORNN_AVX2;
+        way.step = step;
     }
-    if ((kernel < 0 || kernel == QORNN_VNNI) && (step = qornn_host_vnni(m)) != NULL) {
-        *chosen = QORNN_VNNI;
-        return step;
-    }
-    if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_avx2(m)) != NULL) {
-        *chosen = QORNN_AVX2;
-        return step;
-    }
-    *chosen = QORNN_PORTABLE;
-    return m->W_bytes ? of_bytes : packed;
+    return way;
 }
 
 const qornn_host_kind qornn_host_recurrent_kind = {units, units, choose};

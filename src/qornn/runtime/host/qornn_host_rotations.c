@@ -15,19 +15,19 @@ static void packed(const void *layer, const qornn_work *w, const int16_t *x, siz
 
 static size_t units(const void *layer) { return 2 * (size_t)((const qornn_host_rotations *)layer)->layer.pairs; }
 
-static qornn_host_step choose(const void *layer, int kernel, int *chosen) {
+static qornn_host_way choose(const void *layer, int kernel) {
     const qornn_host_rotations *m = (const qornn_host_rotations *)layer;
+    qornn_host_way way = {QORNN_PORTABLE, m->U_bytes ? of_bytes : packed, NULL};
+    qornn_host_many many;
     qornn_host_step step;
-    if ((kernel < 0 || kernel == QORNN_VNNI) && (step = qornn_host_rotations_vnni(m)) != NULL) {
-        *chosen = QORNN_VNNI;
-        return step;
+    if ((kernel < 0 || kernel == QORNN_VNNI) && (many = qornn_host_rotations_vnni(m)) != NULL) {
+        way.kernel = QORNN_VNNI;
+        way.many = many;
+    } else if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_rotations_avx2(m)) != NULL) {
+        way.kernel = QORNN_AVX2;
+        way.step = step;
     }
-    if ((kernel < 0 || kernel == QORNN_AVX2) && (step = qornn_host_rotations_avx2(m)) != NULL) {
-        *chosen = QORNN_AVX2;
-        return step;
-    }
-    *chosen = QORNN_PORTABLE;
-    return m->U_bytes ? of_bytes : packed;
+    return way;
 }
 
 const qornn_host_kind qornn_host_rotations_kind = {units, units, choose};

@@ -7,7 +7,7 @@
 #endif
 
 /* Steps that go through one layer before the next layer begins: what does not wait for the step before is done meanwhile. */
-enum { AHEAD = 16 };
+#define AHEAD ((size_t)16)
 
 /* A layer at work. */
 typedef struct {

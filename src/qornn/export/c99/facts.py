@@ -42,9 +42,12 @@ def memory(layers: list[Code], readout: Fields, *, data: int, state: int, output
         for what, begins in code.stored.items():
             stored[f"flash: {what}"] = stored.get(f"flash: {what}", 0) + of(code.fields, *begins)
     V = of(readout, "")
+    whole = sum(stored.values())
+    if filled := sum(code.filled for code in layers):
+        stored["flash: of these, to fill up words of weights"] = filled
     return {
         **stored,
-        "flash: requantization, biases, normalisation": data - sum(stored.values()) - V,
+        "flash: requantization, biases, normalisation": data - whole - V,
         "flash: readout": V,
         "flash: all constants": data,
         "RAM: state": state,

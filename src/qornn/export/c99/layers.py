@@ -68,6 +68,7 @@ class Code:
     step: list[str]  # lines: one step from x, or from a code
     given: str  # an expression: where the next layer finds what it reads
     stored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the memory table: how its fields begin
+    filled: int = 0  # bytes that fill rows of weights up to whole words, which are stored but not the program's
     skips: bool = False  # whether its step also reads `before`, what the layer before was given
     checks: str = ""
 
@@ -177,6 +178,7 @@ def _rotations(layer: Rotations, place: Place) -> Code:
         step=[f"qornn_rotations_step(&{name}, {x}, s->{z});"],
         given=f"s->{z}",
         stored={"U, C and S": ("U_",), "lambda": ("turns",)},
+        filled=_filled("U", fields, layer.U),
         checks=_planes_check(f"{place.name}_x_has_room{i}", "U", fields, place.reads, layer.U),
     )
 
@@ -186,12 +188,13 @@ def _mix(layer: Mix, place: Place) -> Code:
     i = place.index
     y, name, units = f"y{i}", f"{place.name}_layer{i}", max(layer.width, place.room)
     x, fields = "x, 0" if place.source.multiplied else "NULL, code", layer.fields(place.source, DEVICE)
-    before = "NULL, 0"
+    before, filled = "NULL, 0", _filled("C", fields, layer.C)
     checks = _planes_check(f"{place.name}_x_has_room{i}", "C", fields, place.reads, layer.C)
     if layer.S is not None:
         assert place.source.skip is not None  # the program has found one
         before = "before, 0" if place.source.skip.multiplied else "NULL, before"
         checks += _planes_check(f"{place.name}_before_has_room{i}", "S", fields, place.before, layer.S)
+        filled += _filled("S", fields, layer.S)
     return Code(
         layer=layer,
         name=name,
@@ -204,6 +207,7 @@ def _mix(layer: Mix, place: Place) -> Code:
         step=[f"qornn_mix_layer_step(&{name}, {x}, {before}, s->{y});"],
         given=f"s->{y}",
         stored={"U, C and S": ("C_", "S_")},
+        filled=filled,
         skips=layer.S is not None,
         checks=checks,
     )
@@ -211,6 +215,11 @@ def _mix(layer: Mix, place: Place) -> Code:
 
 def _planes_check(name: str, matrix: str, fields: Fields, has: int, W: Matrix) -> str:
     return room_check(name, has, W.integers.shape[1], W.bits) if f"{matrix}_planes" in fields else ""
+
+
+def _filled(matrix: str, fields: Fields, W: Matrix) -> int:
+    """What a matrix takes more than its bits: whole words for each row, or a byte to spare after all columns."""
+    return sum(fields[name].nbytes for name in fields if name.startswith(f"{matrix}_")) - W.stored_bytes
 
 
 def _padded(n: int, units: int, what: str) -> str:

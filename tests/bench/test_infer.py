@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from qornn.bench import infer, peers
+from qornn.bench import infer, infer_stack, peers, turns
 from qornn.bench.peers import PEERS, Job
 from qornn.cli import bench as cli
 from qornn.errors import QornnError, SettingsError
@@ -18,8 +18,10 @@ JOB = Job(n_h=12, n_o=3, B=2, T=7, threads=1)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     threads = torch.get_num_threads()
-    for name, value in {"T": 9, "BATCH": 4, "BATCH_T": 5, "TURNS": 1, "SLOT": 0.0005, "SETTLE": 0}.items():
+    for name, value in {"T": 9, "BATCH": 4, "BATCH_T": 5, "TURNS": 1}.items():
         monkeypatch.setattr(infer, name, value)
+    monkeypatch.setattr(turns, "SLOT", 0.0005)
+    monkeypatch.setattr(turns, "SETTLE", 0)
     yield
     torch.set_num_threads(threads)
 
@@ -30,7 +32,7 @@ def emulator(monkeypatch):
     asked = []
 
     def c(program, out, *, name, layout):
-        return program.n_h, layout
+        return program.n_out, layout
 
     def measure(folder, target):
         asked.append((*folder, target))
@@ -82,7 +84,8 @@ def test_the_report_has_the_figures_that_are_promised(emulator):
                 assert batch[f"vs_{name}"] == pytest.approx(ratio, rel=0.01, abs=0.006)
     targets = ("cortex-m4", "cortex-m0", "rv32")
     dense = [(12, "packed", target) for target in targets] * 2  # both readouts
-    assert emulator == dense + [(256, "packed", target) for target in targets] * len(infer.STRUCTURED)
+    structured = [(256, "packed", target) for target in targets] * len(infer.STRUCTURED)
+    assert emulator == [*dense, *structured, *((16, "packed", target) for target in targets)]
     wanted = {"instructions_per_step": 1000, "flash_bytes": 2000, "ram_bytes": 300, "layout": "packed", "n_h": 12}
     assert all(found == wanted for found in figures["mcu"].values())
     assert list(figures["structured"]) == ["hadamard", "cycle"]
@@ -90,6 +93,28 @@ def test_the_report_has_the_figures_that_are_promised(emulator):
         assert found["agrees_with_simulate"]
         assert found["us_per_step"] > 0
         assert found["mcu"]["rv32"]["instructions_per_step"] == 1000
+    found = figures["stack"]
+    assert found["agrees_with_simulate"]
+    assert (found["steps"], found["window"], len(found["layers"])) == (125, 4, 5)
+    assert (
+        0 < found["fastest_us_per_sample"] <= found["us_per_sample"] < found["peers"]["ort_lstm_int8"]["us_per_sample"]
+    )
+    assert found["vs_ort_lstm_int8"] > 1
+    assert found["mcu"]["cortex-m4"]["instructions_per_sample"] == 250
+
+
+def test_a_program_of_your_own_is_measured_alone(tmp_path, emulator, monkeypatch, capsys):
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(infer_stack, "STEPS", 7)
+    infer_stack.make_stack().save(tmp_path / "net.qornn")
+    cli.run("infer", program=tmp_path / "net.qornn", repeats=1, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["steps"], found["window"]) == (7, 1)  # the file says nothing of windows
+    assert found["mcu"]["rv32"]["instructions_per_sample"] == 1000
+    cli.run("infer", program=tmp_path / "net.qornn", repeats=1)
+    assert "instructions per sample" in capsys.readouterr().out
+    with pytest.raises(SettingsError, match="--program"):
+        cli.run("train", program=tmp_path / "net.qornn")
 
 
 def test_no_ratio_when_our_results_are_wrong(monkeypatch, emulator):
@@ -141,6 +166,8 @@ def test_the_command_prints_json_or_tables(monkeypatch, capsys):
     cycle = {"n_h": 256, "us_per_step": 0.125, "true_bytes": 999, "mcu": mcu}
     figures = {"bits": 4, "engine": "numpy", "host": {"170": host}, "mcu": mcu, "mcu_int8_readout": mcu}
     figures["structured"] = {"cycle": cycle}
+    figures["stack"] = {"layers": ["a", "b"], "true_bytes": 1234, "window": 4, "us_per_sample": 0.0625, "skipped": {}}
+    figures["stack"] |= {"vs_ort_lstm_int8": 21.5, "peers": {"ort_lstm_int8": {"us_per_sample": 1.34}}, "mcu": mcu}
     monkeypatch.setattr(infer, "bench_infer", lambda **_: figures)
     cli.run("infer", json=True)
     assert json.loads(capsys.readouterr().out) == figures
@@ -155,6 +182,8 @@ def test_the_command_prints_json_or_tables(monkeypatch, capsys):
         "skipped: no emulator",
         "55",
         "0.125",
+        "21.5",
+        "2 layers, 1234 bytes, 4 samples per step",
     ):
         assert words in shown
 

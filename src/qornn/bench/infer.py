@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from qornn.bench.infer_stack import bench_samples
 from qornn.bench.peers import PEERS, Job, Peer, Skipped, ort_session
+from qornn.bench.turns import interleaved
 from qornn.errors import QornnError
 from qornn.export import onnx
 from qornn.integer.engine.run import in_use
@@ -30,8 +31,6 @@ T = 784  # MNIST pixel by pixel
 BATCH, BATCH_T = 128, 98  # a step costs the same at every t, so fewer are measured
 TURNS = 10  # at batch 1 a call is some milliseconds: it is timed more often, at little cost
 CALIBRATED = 50  # steps; an untrained 4-bit W may grow, and α_h should not follow it to the sky
-SLOT = 0.02  # seconds
-SETTLE = 0.02  # seconds: the threads of onnxruntime and OpenMP spin for a while after a call, at the next one's cost
 TARGETS = ("cortex-m4", "cortex-m0", "rv32")
 STRUCTURED, STRUCTURED_SIZE = ("hadamard", "cycle"), 256  # no W stored: the cheapest steps we have
 LAYOUT = "packed"  # on devices flash is what is scarce
@@ -70,6 +69,7 @@ def bench_infer(
             target: _on_device(make_program(device.n_h, readout="int8"), target, say) for target in targets
         },
         "structured": {name: _bench_structured(name, targets, repeats, say) for name in STRUCTURED},
+        "stack": bench_samples(targets=targets, repeats=repeats * TURNS, say=say),
     }
 
 
@@ -98,7 +98,7 @@ def _bench_structured(map: str, targets: Iterable[str], repeats: int, say: Calla
     x = np.random.default_rng(0).integers(0, 256, (1, T, 1)).astype(np.int16)
     say(f"{map}, n_h = {program.n_h}, batch 1: {repeats * TURNS} turns")
     key = ("ours", 1)
-    seconds = _interleaved({key: lambda: program.run(x, threads=1)}, repeats * TURNS)[key]
+    seconds = interleaved({key: lambda: program.run(x, threads=1)}, repeats * TURNS)[key]
     return {
         "n_h": program.n_h,
         "agrees_with_simulate": bool((program.run(x, threads=1) == simulate(program, x)[1]).all()),
@@ -138,7 +138,7 @@ def _bench_batch(
     say(f"n_h = {program.n_h}, batch {B}: {turns} interleaved turns of {', '.join(names)}")
     for name, why in skipped.items():
         say(f"n_h = {program.n_h}, batch {B}: {name} skipped: {why}")
-    seconds = _interleaved({key: peer.call for key, peer in peers.items()}, turns)
+    seconds = interleaved({key: peer.call for key, peer in peers.items()}, turns)
     best = {name: min(threads, key=lambda n: median(seconds[name, n])) for name in names}
     us = {name: median(seconds[name, n]) / steps * 1e6 for name, n in best.items()}  # of the whole batch
     figures: dict[str, dict[str, Any]] = {
@@ -197,25 +197,6 @@ def _stream(program: IntegerProgram, x: np.ndarray) -> Callable[[], Any]:
         return y
 
     return call
-
-
-def _interleaved(calls: dict[tuple[str, int], Callable[[], Any]], turns: int) -> dict[tuple[str, int], list[float]]:
-    """Seconds of each, taken in turns so that a busy moment of the machine falls on all of them alike.
-
-    Every turn lasts at least SLOT: a call too short to be interrupted would look better than it is beside a long one.
-    """
-    seconds: dict[tuple[str, int], list[float]] = {key: [] for key in calls}
-    for turn in range(turns + 1):
-        for key, call in calls.items():
-            began, done, spent = time.perf_counter(), 0, 0.0
-            while spent < SLOT:
-                call()
-                done, spent = done + 1, time.perf_counter() - began
-            if turn:  # the first warms up
-                seconds[key].append(spent / done)
-            if key[1] > 1:
-                time.sleep(SETTLE)
-    return seconds
 
 
 def _on_device(program: IntegerProgram, target: str, say: Callable[[str], None]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +35,10 @@ def run(
     map: Annotated[
         str | None, typer.Option(help="train: steps of this structured map against the dense network's.")
     ] = None,
+    program: Annotated[
+        Path | None,
+        typer.Option(help="infer: this program alone (FILE.qornn), per sample, against an int8 LSTM of 64 units."),
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; medians are given.")] = 5,
     json: Json = False,
 ) -> None:
@@ -46,6 +51,8 @@ def run(
     Example: qornn bench train --model stack --shape forda
 
     Example: qornn bench infer --json
+
+    Example: qornn bench infer --program fit/model.qornn
     """
     if what not in BENCHES:
         raise unknown("bench", what, BENCHES)
@@ -55,6 +62,12 @@ def run(
         raise SettingsError("--shape, --map and --model go with bench train; bench infer measures its own networks")
     if map is not None and model is not None:
         raise SettingsError("--map names a map of W, and a stack of rotations has no W; drop --map or --model")
+    if what == "train" and program is not None:
+        raise SettingsError("--program goes with bench infer; bench train measures its own networks")
+    if program is not None:
+        figures = _program(program, repeats)
+        print_json(figures) if json else _show_samples(figures)
+        return
     figures = _train(shape, map, model, repeats) if what == "train" else _infer(repeats)
     if json:
         print_json(figures)
@@ -87,6 +100,14 @@ def _infer(repeats: int) -> dict[str, Any]:
     from qornn.bench.infer import bench_infer
 
     return bench_infer(repeats=repeats, say=_say)
+
+
+def _program(path: Path, repeats: int) -> dict[str, Any]:
+    from qornn.bench.infer import TARGETS, TURNS
+    from qornn.bench.infer_stack import bench_samples
+    from qornn.integer.storage import load
+
+    return bench_samples(load(path), targets=TARGETS, repeats=repeats * TURNS, say=_say)
 
 
 def _show_train(figures: dict[str, Any]) -> None:
@@ -128,6 +149,7 @@ def _show_infer(figures: dict[str, Any]) -> None:
         [found["n_h"], 1, f"ours, {name}", found["us_per_step"], None, found["true_bytes"]]
         for name, found in structured.items()
     ]
+    _show_samples(figures["stack"])
     title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs a time step of the batch (medians)"
     print_table(title, ["n_h", "batch", "who", "µs a step", "ours is faster", "model bytes"], rows)
     measured = [("float V", figures["mcu"]), ("8-bit V", figures["mcu_int8_readout"])]
@@ -141,3 +163,21 @@ def _show_infer(figures: dict[str, Any]) -> None:
     ]
     columns = ["target", "readout", "instructions a step", "flash bytes", "RAM bytes", "layout"]
     print_table("Emulated devices; instructions, not cycles", columns, devices)
+
+
+def _show_samples(found: dict[str, Any]) -> None:
+    rows = [["ours", found["us_per_sample"], None]]
+    rows += [[name, peer["us_per_sample"], found[f"vs_{name}"]] for name, peer in found["peers"].items()]
+    rows += [[name, f"skipped: {why}", None] for name, why in found["skipped"].items()]
+    title = (
+        f"{len(found['layers'])} layers, {found['true_bytes']} bytes, {found['window']} samples per step, one thread"
+    )
+    print_table(title, ["who", "µs per sample", "ours is faster"], rows)
+    keys = ("instructions_per_sample", "flash_bytes", "ram_bytes", "stack_bytes")
+    devices = [
+        [target, f"skipped: {row['skipped']}"] + [None] * (len(keys) - 1)
+        if "skipped" in row
+        else [target, *(row.get(key) for key in keys)]
+        for target, row in found["mcu"].items()
+    ]
+    print_table("Emulated devices", ["target", *(key.replace("_", " ") for key in keys)], devices)

@@ -16,6 +16,7 @@ typedef struct {
     uint8_t bits_U;
     uint8_t bits_z;
     uint8_t bits_lambda;
+    uint8_t upward; /* no e is below zero: nothing but U is shifted to the left */
 
     /* U, 2p rows: planes, or where codes select them columns (qornn_rows.h). */
     const uint32_t *U_planes;
@@ -28,8 +29,8 @@ typedef struct {
 } qornn_rotations;
 
 QORNN_INLINE int16_t qornn_turned(const qornn_rotations *p, int32_t turned, uint32_t drive, int32_t e) {
-    const uint32_t down = qornn_down(e);
-    const int32_t acc = (int32_t)(((uint32_t)turned << down) + (drive << qornn_up(e)));
+    const uint32_t up = p->upward ? (uint32_t)e : qornn_up(e), down = up - (uint32_t)e;
+    const int32_t acc = (int32_t)(((uint32_t)turned << down) + (drive << up));
     return (int16_t)qornn_saturated(qornn_half_away(acc, p->bits_lambda - 1u + down), acc >> 31, p->bits_z);
 }
 

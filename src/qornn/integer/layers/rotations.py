@@ -199,6 +199,7 @@ class Rotations(Layer):
             "bits_U": self.U.bits,
             "bits_z": self.bits,
             "bits_lambda": self.lambda_bits,
+            "upward": int(self.shift.min() >= 0),
             **powers.laid_out("U", self.U, source, layout, parts=2),
             **({"turns_wide": turns} if wide else {"turns": turns.astype(np.int8)}),
             "shift": self.shift,

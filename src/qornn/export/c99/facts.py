@@ -14,7 +14,7 @@ from qornn.integer.program import IntegerProgram
 def facts(program: IntegerProgram) -> list[str]:
     """Its shape, its weights, what is read out of it when, and what it was measured to do."""
     metric, last = program.provenance.get("metric"), program.layers[-1]
-    shape = f"{program.n_i} {program.input.noun}"
+    shape = program.input.describe()
     *others, width = (str(layer.output.n_i) for layer in program.layers)
     widths = f"{', '.join(others)} and {width}" if others else width
     units = f"{widths} units" if len(program.layers) == 1 else f"{len(program.layers)} layers of {widths} units"

@@ -32,6 +32,10 @@ class Input(check.Checked, ABC):
     def n_i(self) -> int:
         """Columns of U."""
 
+    def describe(self) -> str:
+        """What a step reads, in a few words."""
+        return f"{self.n_i} {self.noun}"
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:

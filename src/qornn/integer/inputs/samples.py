@@ -85,6 +85,10 @@ class Samples(Input):
     def n_i(self) -> int:
         return self.channels * self.window
 
+    def describe(self) -> str:
+        each = f"{self.channels} {self.noun}"
+        return each if self.window == 1 else f"{each}, {self.window} samples of each per step"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.n_i,)

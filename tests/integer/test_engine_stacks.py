@@ -47,9 +47,10 @@ def assert_equal(program, lengths=None, B=3):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "pairs", "skip"), covering(WIDTHS, WIDTHS, [False, True], together=1))
 def test_every_width(width, pairs, skip):
-    states = assert_equal(make_stack(width, width=width, pairs=pairs, skip=skip, channels=pairs % 4 + 1, bits=5))
-    assert states.shape[2] == 2 * pairs
-    assert states.any() or width == 1  # whose one unit may be silent
+    shape = {"width": width, "pairs": pairs, "skip": skip, "channels": pairs % 4 + 1, "bits": 5}
+    made = (make_stack(seed, **shape) for seed in range(30))
+    program = next(p for p in made if simulate(p, data(p))[0].any())  # a single unit may be silent
+    assert assert_equal(program).shape[2] == 2 * pairs
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from qornn.bench.infer_stack import bench_stack
+from qornn.bench.infer_stack import bench_samples
 from qornn.bench.peers import PEERS, Job, Peer, Skipped, ort_session
 from qornn.bench.turns import interleaved
 from qornn.errors import QornnError
@@ -69,7 +69,7 @@ def bench_infer(
             target: _on_device(make_program(device.n_h, readout="int8"), target, say) for target in targets
         },
         "structured": {name: _bench_structured(name, targets, repeats, say) for name in STRUCTURED},
-        "stack": bench_stack(targets=targets, repeats=repeats * TURNS, say=say),
+        "stack": bench_samples(targets=targets, repeats=repeats * TURNS, say=say),
     }
 
 

@@ -39,7 +39,7 @@ def make_stack() -> IntegerProgram:
     return lower(model.eval(), x, quiet=True)
 
 
-def bench_stack(
+def bench_samples(
     program: IntegerProgram | None = None,
     *,
     targets: Iterable[str] = (),

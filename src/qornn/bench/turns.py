@@ -1,4 +1,4 @@
-"""Calls timed in turns."""
+"""Short calls timed in turns, each for a while: for inference, where a call may take microseconds."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def run(
         raise SettingsError("--program goes with bench infer; bench train measures its own networks")
     if program is not None:
         figures = _program(program, repeats)
-        print_json(figures) if json else _show_program(figures)
+        print_json(figures) if json else _show_samples(figures)
         return
     figures = _train(shape, map, model, repeats) if what == "train" else _infer(repeats)
     if json:
@@ -104,10 +104,10 @@ def _infer(repeats: int) -> dict[str, Any]:
 
 def _program(path: Path, repeats: int) -> dict[str, Any]:
     from qornn.bench.infer import TARGETS, TURNS
-    from qornn.bench.infer_stack import bench_stack
+    from qornn.bench.infer_stack import bench_samples
     from qornn.integer.storage import load
 
-    return bench_stack(load(path), targets=TARGETS, repeats=repeats * TURNS, say=_say)
+    return bench_samples(load(path), targets=TARGETS, repeats=repeats * TURNS, say=_say)
 
 
 def _show_train(figures: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _show_infer(figures: dict[str, Any]) -> None:
         [found["n_h"], 1, f"ours, {name}", found["us_per_step"], None, found["true_bytes"]]
         for name, found in structured.items()
     ]
-    _show_program(figures["stack"])
+    _show_samples(figures["stack"])
     title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs a time step of the batch (medians)"
     print_table(title, ["n_h", "batch", "who", "µs a step", "ours is faster", "model bytes"], rows)
     measured = [("float V", figures["mcu"]), ("8-bit V", figures["mcu_int8_readout"])]
@@ -165,7 +165,7 @@ def _show_infer(figures: dict[str, Any]) -> None:
     print_table("Emulated devices; instructions, not cycles", columns, devices)
 
 
-def _show_program(found: dict[str, Any]) -> None:
+def _show_samples(found: dict[str, Any]) -> None:
     rows = [["ours", found["us_per_sample"], None]]
     rows += [[name, peer["us_per_sample"], found[f"vs_{name}"]] for name, peer in found["peers"].items()]
     rows += [[name, f"skipped: {why}", None] for name, why in found["skipped"].items()]

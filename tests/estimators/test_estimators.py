@@ -60,7 +60,7 @@ def test_scikit_learn_accepts_its_form(kind, map_):
 @pytest.mark.parametrize("map_", ["bjorck", "rotations"])
 @pytest.mark.parametrize("kind", [QORNNClassifier, QORNNRegressor])
 def test_scikit_learn_accepts_it(kind, map_):
-    estimator = kind(map=map_)
+    estimator = kind(map=map_, max_epochs=100)  # of rotations; single layers have as many by default
     done = check_estimator(estimator, on_skip=None, on_fail="raise")
     assert len(done) > 40
     assert not any(check["expected_to_fail"] for check in done)

@@ -159,9 +159,9 @@ class Trainer:
         self._last = part, y.detach()
         # DDP averages over processes; this weight makes the average the mean over the global batch's targets.
         loss = self.task.loss(y, part) * (share.weight * self.processes.world / batch.weight)
-        share_of_batch = len(part.x) * self.processes.world / len(batch.x)
+        state_penalty = self.settings.state_penalty * (len(part.x) * self.processes.world / len(batch.x))
         self.optimizer.zero_grad(set_to_none=True)
-        (loss + penalties(self.layers, h, self.settings.state_penalty * share_of_batch)).backward()
+        (loss + penalties(self.layers, h, state_penalty)).backward()
         norm = self._clip()
         facts = torch.tensor([loss.item() / self.processes.world, float(asked)], dtype=torch.float64)
         value, stop = self.processes.sum(facts).tolist()

@@ -362,7 +362,7 @@ def test_a_cycle_goes_to_its_end_and_keeps_weights_of_its_last_fifth():
 
 
 @pytest.mark.parametrize(
-    ("n", "batch", "epochs"), [(24, "auto", 100), (24, 12, 50), (200, "auto", 30), (24, 24, 100), (64, 64, 50)]
+    ("n", "batch", "epochs"), [(24, "auto", 100), (24, 12, 50), (240, "auto", 30), (24, 24, 100), (64, 64, 50)]
 )
 def test_a_cycle_has_30_epochs_and_as_many_steps_as_its_batches_ask_for(n, batch, epochs, monkeypatch):
     assert (stacked.EPOCHS, stacked.STEPS) == (30, (1500, 3000))
@@ -370,7 +370,7 @@ def test_a_cycle_has_30_epochs_and_as_many_steps_as_its_batches_ask_for(n, batch
     X, f = waves(n, T=3)
     clf = tiny(max_epochs=None, batch_size=batch).fit(X, labels(f))
     assert clf.n_iter_ == epochs
-    assert ("validation" in clf.history_[0]) == (n == 200)
+    assert ("validation" in clf.history_[0]) == (n == 240)
 
 
 def test_steps_are_frozen_at_the_end():

@@ -92,7 +92,8 @@ def test_outside_of_a_training_torch_s_own_generator_serves():
 @pytest.mark.parametrize("kind", sorted(MODELS))
 def test_building_and_training_any_network_leaves_shared_generators_alone(kind):
     before = global_states()
-    recipe = resolve("digits", model=kind, settings=["model.n_h=8", "train.steps=1", "train.batch=8"])
+    size = "model.width=8" if kind == "stack" else "model.n_h=8"
+    recipe = resolve("digits", model=kind, settings=[size, "train.steps=1", "train.batch=8"])
     task = build_task(recipe)
     model = build_model(recipe, task)
     Trainer(model, task, recipe.train, quiet=True).probe(1)

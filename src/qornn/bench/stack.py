@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from qornn.bench.timing import interleaved
 from qornn.errors import unknown
-from qornn.model import Mix, Rotations, Stack
+from qornn.model import Stack
 from qornn.recurrence import in_use, native_rotations
 
 CALLS = 20  # scans or copies in one measurement: long enough to be timed
@@ -122,16 +122,12 @@ class OnTorch(nn.Module):
         self.stack, self.scan = stack, scan
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        for layer in self.stack.layers:
-            if isinstance(layer, Rotations):
-                drive = torch.complex(*F.linear(x, layer.U_raw).chunk(2, -1))  # (B, T, p)
-                states = self.scan(drive, torch.complex(*layer.eigenvalues()))
-                x = torch.cat([states.real, states.imag], -1)
-            else:
-                assert isinstance(layer, Mix)
-                x = F.relu(
-                    F.linear(x, layer.C_raw, layer.c) if x.ndim == 3 else F.embedding(x, layer.C_raw.T) + layer.c
-                )
+        stem, *rest = list[Any](self.stack.layers)  # a mix, then pairs of rotations and a mix
+        x = F.relu(F.linear(x, stem.C_raw, stem.c) if x.ndim == 3 else F.embedding(x, stem.C_raw.T) + stem.c)
+        for turning, mixing in zip(rest[::2], rest[1::2], strict=True):
+            drive = torch.complex(*F.linear(x, turning.U_raw).chunk(2, -1))  # (B, T, p)
+            states = self.scan(drive, torch.complex(*turning.eigenvalues()))
+            x = F.relu(F.linear(torch.cat([states.real, states.imag], -1), mixing.C_raw, mixing.c))
         return F.linear(x.mean(1) if self.stack.readout == "mean" else x, self.stack.V, self.stack.b_o), None
 
 
@@ -162,8 +158,7 @@ class OnLSTM(nn.Module):
 
     def __init__(self, stack: Stack) -> None:
         super().__init__()
-        stem, *rest = stack.layers
-        assert isinstance(stem, Mix)
+        stem, *rest = list[Any](stack.layers)
         self.codes = nn.Embedding(stem.n_i, stem.n_h)
         self.stem = nn.Linear(stem.n_i, stem.n_h)
         self.lstm = nn.LSTM(stem.n_h, stem.n_h, num_layers=len(rest) // 2, batch_first=True)

@@ -23,6 +23,7 @@ from methods import METHODS, SEEDED
 from qornn import QORNNClassifier, __version__
 from qornn._io.files import to_json, write_atomically
 from qornn.errors import QornnError
+from qornn.estimators.single import DEFAULTS
 from qornn.structure import MAPS as STRUCTURED
 
 # Of QORNN, and of the LSTM but for what LSTM says. All else are the estimator's defaults.
@@ -100,6 +101,7 @@ def resolved(settings: dict[str, Any]) -> dict[str, Any]:
     params = QORNNClassifier(**settings).get_params()
     if params["activation"] is None:
         params["activation"] = "identity" if params["map"] in STRUCTURED else "relu"
+    params |= {key: value for key, value in DEFAULTS.items() if params[key] is None}
     return {key: value for key, value in params.items() if key not in ("random_state", "device", "verbose")}
 
 

@@ -86,9 +86,9 @@ def test_the_lstm_sees_what_our_network_sees(waves, monkeypatch):
 
         monkeypatch.setattr(module, "train", watched)
 
-    import qornn.estimators.base
+    import qornn.estimators.single
 
-    train_in(qornn.estimators.base)
+    train_in(qornn.estimators.single)
     train_in(methods)
     settings = TINY | {"class_weight": "balanced"}
     methods.fitted(waves, settings, 3)

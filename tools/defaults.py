@@ -26,7 +26,7 @@ from data import SETS
 import qornn
 from qornn import QORNNClassifier
 from qornn._io.files import to_json
-from qornn.estimators.single import UNITS
+from qornn.estimators.single import DEFAULTS
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "results" / "defaults.json"
@@ -127,7 +127,7 @@ def table(record: dict[str, Any]) -> str:
 
 def page(record: dict[str, Any]) -> str:
     """docs/defaults.md, whole."""
-    defaults = QORNNClassifier().get_params() | {"n_hidden": UNITS}
+    defaults = QORNNClassifier().get_params() | DEFAULTS
     listed = ", ".join(f"`{key}={defaults[key]!r}`" for key in ("n_hidden", "bits", "lr", "noise", "window"))
     return f"""# Why the defaults are what they are
 

@@ -23,7 +23,7 @@ from methods import METHODS, SEEDED
 from qornn import QORNNClassifier, __version__
 from qornn._io.files import to_json, write_atomically
 from qornn.errors import QornnError
-from qornn.estimators.single import ACTIVATION_BITS, EPOCHS, UNITS
+from qornn.estimators.single import DEFAULTS
 from qornn.structure import MAPS as STRUCTURED
 
 # Of QORNN, and of the LSTM but for what LSTM says. All else are the estimator's defaults.
@@ -101,8 +101,7 @@ def resolved(settings: dict[str, Any]) -> dict[str, Any]:
     params = QORNNClassifier(**settings).get_params()
     if params["activation"] is None:
         params["activation"] = "identity" if params["map"] in STRUCTURED else "relu"
-    single = {"n_hidden": UNITS, "activation_bits": ACTIVATION_BITS, "max_epochs": EPOCHS}
-    params |= {key: value for key, value in single.items() if params[key] is None}
+    params |= {key: value for key, value in DEFAULTS.items() if params[key] is None}
     return {key: value for key, value in params.items() if key not in ("random_state", "device", "verbose")}
 
 

@@ -19,7 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from qornn import QORNNClassifier
 from qornn.baselines import BASELINES
 from qornn.errors import QornnError
-from qornn.estimators.single import EPOCHS, UNITS, SingleLayer
+from qornn.estimators.single import DEFAULTS, SingleLayer
 from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import window_of
@@ -74,7 +74,7 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """One layer of torch.nn.LSTM in float32 and a linear readout of its last state, trained as QORNN is."""
     estimator = QORNNClassifier(**settings)
     s = estimator.get_params()
-    n_hidden, epochs = s["n_hidden"] or UNITS, s["max_epochs"] or EPOCHS
+    n_hidden, epochs = (s[name] or DEFAULTS[name] for name in ("n_hidden", "max_epochs"))
     classes, y = np.unique(data.y_train, return_inverse=True)
     sequences = Sequences(data.x_train, None)
     window = window_of(s["window"], sequences, n_hidden)

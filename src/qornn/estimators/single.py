@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from qornn.train.surroundings import float32
 
 SCALE = "row"  # of the quantizer; tools/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
-UNITS, EPOCHS, ACTIVATION_BITS = 64, 100, 12  # where nothing was asked for
+DEFAULTS: Final = {"n_hidden": 64, "max_epochs": 100, "activation_bits": 12}  # where None was given
 
 
 class SingleLayer(Design):
@@ -43,7 +43,7 @@ class SingleLayer(Design):
 
     @property
     def n_hidden(self) -> int:
-        return UNITS if self.asked.n_hidden is None else self.asked.n_hidden
+        return DEFAULTS["n_hidden"] if self.asked.n_hidden is None else self.asked.n_hidden
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class SingleLayer(Design):
             network.model,
             task,
             lr=rate_of(float(asked.lr), int(self.n_hidden)),
-            max_epochs=EPOCHS if asked.max_epochs is None else int(asked.max_epochs),
+            max_epochs=DEFAULTS["max_epochs"] if asked.max_epochs is None else int(asked.max_epochs),
             batch_size=self.batch(task.size("train")),
             patience=int(asked.patience),
             seed=seed,
@@ -100,7 +100,7 @@ class SingleNetwork(Network):
         return SingleRunner(self.model, self.scale, self.shift)
 
     def activation_bits(self, asked: int | None) -> int:
-        return ACTIVATION_BITS if asked is None else asked
+        return DEFAULTS["activation_bits"] if asked is None else asked
 
     def look(self, sequences: Sequences) -> Seen | None:
         x = self.inputs(sequences)
@@ -110,7 +110,7 @@ class SingleNetwork(Network):
         samples = np.abs(sequences.samples().astype(np.float64)).max(0)
         return Seen(samples, float(np.abs(x.samples()).max()), seen)
 
-    def lower(self, seen: Seen | None, *, activation_bits: int = ACTIVATION_BITS, **facts: Any) -> IntegerProgram:
+    def lower(self, seen: Seen | None, *, activation_bits: int, **facts: Any) -> IntegerProgram:
         if seen is None:
             raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
         self.check_targets()

@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("name")
-    parser.add_argument("--activation-bits", type=int, default=12)
+    parser.add_argument("--activation-bits", type=int, default=None)
     parser.add_argument("--alpha-h", default=None)
     parser.add_argument("--refit", type=int, default=0)
     parser.add_argument("--variant", help="how the run departs from the paper's setting")
@@ -43,8 +43,8 @@ def main() -> None:
         "weights_quantized": evaluate(run.model, task, "test", run.recipe.train.batch),
         "baseline": task.naive_baseline,
         "variant": options.variant,
-        "bits": program.W.bits,
-        "activation_bits": options.activation_bits,
+        "bits": program.bits if len(program.layers) > 1 else program.W.bits,
+        "activation_bits": program.activation_bits,
         "file_bytes": file.stat().st_size,
         "true_bytes": program.true_bytes,
         "version": __version__,

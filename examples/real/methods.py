@@ -23,6 +23,7 @@ from qornn.estimators.single import DEFAULTS, SingleLayer
 from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out, rate_of, train
 from qornn.estimators.windows import window_of
+from qornn.integer.program import IntegerProgram
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import measure
 
@@ -36,9 +37,14 @@ FLOAT = 4  # bytes
 
 def qornn(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """Accuracy in integers, as a device would have it, and beside it that of the same weights with float states."""
+    return qornn_and_program(data, settings, seed)[0]
+
+
+def qornn_and_program(data: Data, settings: dict[str, Any], seed: int) -> tuple[dict[str, Any], IntegerProgram]:
+    """The same, and the program itself."""
     clf, seconds = fitted(data, settings, seed)
     program = clf.to_program()
-    return {
+    found = {
         "seed": seed,
         "accuracy": percent(clf.predict(data.x_test, integer=True), data.y_test),
         "float_accuracy": percent(clf.predict(data.x_test), data.y_test),
@@ -48,6 +54,7 @@ def qornn(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
         "window": clf.window_,
         **on_device(clf),
     }
+    return found, program
 
 
 def fitted(data: Data, settings: dict[str, Any], seed: int) -> tuple[QORNNClassifier, float]:

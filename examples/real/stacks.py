@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 import torch
 from data import SETS, Data
-from methods import qornn
+from methods import qornn, qornn_and_program
 
 from qornn import __version__
 from qornn._io.files import to_json, write_atomically
 from qornn.errors import QornnError
+from qornn.integer.program import IntegerProgram
 
 COMMON: dict[str, Any] = {"map": "rotations", "layers": 2, "width": 16, "bits": 4, "activation_bits": 8}
 # What was tried on held-out parts, the chosen one first; all else are the estimator's defaults.
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--validate", action="store_true", help="try all settings on held-out training data")
     parser.add_argument("--record", action="store_true", help="measure the chosen ones on the test set, and record")
+    parser.add_argument("--keep", type=Path, help="with --record: write the program of the first seed to this folder")
     options = parser.parse_args()
     try:
         for name in options.sets:
@@ -55,7 +57,7 @@ def main() -> None:
             if options.validate:
                 found["validation"] = [tried(name, data, settings) for settings in TRIED[name]]
             if options.record:
-                found |= measured(name, data, COMMON | TRIED[name][0], options.seeds)
+                found |= measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
             kept = recorded() | {name: found}
             write_atomically(RECORD, to_json({key: kept[key] for key in TRIED if key in kept}, indent=1) + "\n")
     except QornnError as error:
@@ -88,11 +90,13 @@ def folds(data: Data) -> Iterator[Data]:
         yield Data(**parts, groups=None, labels=data.labels)
 
 
-def measured(name: str, data: Data, settings: dict[str, Any], seeds: list[int]) -> dict[str, Any]:
+def measured(name: str, data: Data, settings: dict[str, Any], seeds: list[int], keep: Path | None) -> dict[str, Any]:
     """All seeds on the test set."""
-    runs = []
+    runs: list[dict[str, Any]] = []
     for seed in seeds:
-        run = qornn(data, settings, seed)
+        run, program = qornn_and_program(data, settings, seed)
+        if keep is not None and not runs:
+            keep_program(keep, name, data, run, program)
         runs.append({key: run[key] for key in KEPT if key in run})
         print(f"{name}: {to_json(runs[-1])}", file=sys.stderr, flush=True)
     accuracies = [run["accuracy"] for run in runs]
@@ -105,6 +109,29 @@ def measured(name: str, data: Data, settings: dict[str, Any], seeds: list[int]) 
         "seconds": max(run["seconds"] for run in runs),
         "runs": runs,
     }
+
+
+def keep_program(folder: Path, name: str, data: Data, run: dict[str, Any], program: IntegerProgram) -> None:
+    """NAME-stack.qornn, and a record of it as the zoo has them."""
+    program = program.with_provenance(task=name, metric={"name": "accuracy", "value": run["accuracy"]})
+    file = folder / f"{name}-stack.qornn"
+    program.save(file)
+    _, counts = np.unique(data.y_test, return_counts=True)
+    record = {
+        "name": file.stem,
+        "task": name,
+        "metric": "accuracy",
+        "value": run["accuracy"],
+        "baseline": round(100 * float(counts.max() / counts.sum()), 4),
+        "bits": program.bits,
+        "activation_bits": program.activation_bits,
+        "file_bytes": file.stat().st_size,
+        "true_bytes": program.true_bytes,
+        "version": __version__,
+        "machine": platform.machine(),
+        "settings": program.provenance["estimator"],
+    }
+    write_atomically(file.with_suffix(".json"), to_json(record, indent=1) + "\n")
 
 
 def recorded() -> dict[str, Any]:

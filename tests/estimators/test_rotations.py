@@ -108,6 +108,20 @@ def test_rare_outliers_are_clipped():
     assert len(np.unique(x)) > 16  # of 8 bits over everything, waves would have a handful
 
 
+def test_a_channel_that_hardly_ever_changes_keeps_products_of_32_bits():
+    X, f = waves(60, T=900)
+    rare = np.zeros((60, 900, 1), np.int16)
+    rare[7, 3] = 1  # one raw unit is hundreds of deviations
+    wide = np.concatenate([np.rint(100 * X).astype(np.int16), rare], 2)
+    clf = tiny(max_epochs=1, window=30).fit(wide, labels(f))
+    program = clf.to_program()
+    assert program.input.narrow
+    x = program.input.integers(clf.to_raw(wide)).reshape(60, 900, 2)
+    assert x[7, 3, 1] == 127
+    assert (np.delete(x[:, :, 1].reshape(-1), 7 * 900 + 3) == 0).all()
+    assert (outputs(clf, wide)[0] == outputs(clf, wide)[1]).all()
+
+
 def test_noise_is_added_before_inputs_are_rounded():
     X, f = waves(40)
     clf = tiny(max_epochs=1, noise=0.3)

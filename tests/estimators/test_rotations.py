@@ -14,7 +14,9 @@ from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import SettingsError
 from qornn.estimators import stacked
 from qornn.estimators.early_stopping import WholeCycle
+from qornn.estimators.raw import rounded_samples
 from qornn.estimators.settings import STACK
+from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out
 from qornn.estimators.windows import window_of_stack
 from qornn.integer.simulate import simulate
@@ -109,17 +111,13 @@ def test_rare_outliers_are_clipped():
 
 
 def test_a_channel_that_hardly_ever_changes_keeps_products_of_32_bits():
-    X, f = waves(60, T=900)
-    rare = np.zeros((60, 900, 1), np.int16)
-    rare[7, 3] = 1  # one raw unit is hundreds of deviations
-    wide = np.concatenate([np.rint(100 * X).astype(np.int16), rare], 2)
-    clf = tiny(max_epochs=1, window=30).fit(wide, labels(f))
-    program = clf.to_program()
-    assert program.input.narrow
-    x = program.input.integers(clf.to_raw(wide)).reshape(60, 900, 2)
-    assert x[7, 3, 1] == 127
-    assert (np.delete(x[:, :, 1].reshape(-1), 7 * 900 + 3) == 0).all()
-    assert (outputs(clf, wide)[0] == outputs(clf, wide)[1]).all()
+    x = np.random.default_rng(0).integers(-300, 300, (20, 50, 2)).astype(np.int16)
+    x[:, :, 1] = 0
+    standard = Standard(np.array([0.0, 0.0]), np.array([170.0, 1e-7]), raw=True)  # as of one 1 in 10^14 samples
+    samples, step = rounded_samples(standard, Sequences(x, None), 8)
+    assert samples.narrow
+    assert samples.alpha == 128 * step
+    assert samples.integers(np.array([[0, 0], [0, 1], [0, -1]])).tolist() == [[0, 0], [0, 127], [0, -128]]
 
 
 def test_noise_is_added_before_inputs_are_rounded():

@@ -14,7 +14,9 @@ from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import SettingsError
 from qornn.estimators import stacked
 from qornn.estimators.early_stopping import WholeCycle
+from qornn.estimators.raw import rounded_samples
 from qornn.estimators.settings import STACK
+from qornn.estimators.standard import Standard
 from qornn.estimators.training import held_out
 from qornn.estimators.windows import window_of_stack
 from qornn.integer.simulate import simulate
@@ -106,6 +108,16 @@ def test_rare_outliers_are_clipped():
     x = program.input.integers(clf.to_raw(X))
     assert x[3, 5, 0] == 127
     assert len(np.unique(x)) > 16  # of 8 bits over everything, waves would have a handful
+
+
+def test_a_channel_that_hardly_ever_changes_keeps_products_of_32_bits():
+    x = np.random.default_rng(0).integers(-300, 300, (20, 50, 2)).astype(np.int16)
+    x[:, :, 1] = 0
+    standard = Standard(np.array([0.0, 0.0]), np.array([170.0, 1e-7]), raw=True)  # as of one 1 in 10^14 samples
+    samples, step = rounded_samples(standard, Sequences(x, None), 8)
+    assert samples.narrow
+    assert samples.alpha == 128 * step
+    assert samples.integers(np.array([[0, 0], [0, 1], [0, -1]])).tolist() == [[0, 0], [0, 127], [0, -128]]
 
 
 def test_noise_is_added_before_inputs_are_rounded():

@@ -145,6 +145,21 @@ def real() -> str:
     return _table(["recordings", "samples × channels", *networks, "bytes", "bytes of the LSTM"], lines)
 
 
+def stacks() -> str:
+    """Stacks of rotations on real recordings: five seeds, in integers."""
+    lines = []
+    others = _record("real.json")
+    for name, seen in _record("stacks.json").items():
+        runs = seen["runs"]
+        seeds = ", ".join(f"{run['accuracy']:.1f}" for run in runs)
+        largest = {key: max(run[key] for run in runs) for key in ("bytes", "instructions_per_sample")}
+        beside = [f"{others[name]['methods'][method]['accuracy']:.1f}" for method in ("qornn", "lstm", "logistic")]
+        figures = [f"{seen['accuracy']:.1f}", seeds, f"{largest['bytes']:,}", f"{largest['instructions_per_sample']:,}"]
+        lines.append([name, *figures, *beside, f"{seen['seconds']:.0f}"])
+    columns = ["recordings", "accuracy, %", "every seed", "bytes", "instructions per sample, Cortex-M4"]
+    return _table([*columns, "one layer", "LSTM, float32", "features", "seconds of training"], lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
@@ -154,6 +169,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cells": cells,
     "zoo": programs,
     "real": real,
+    "stacks": stacks,
 }
 
 

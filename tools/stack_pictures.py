@@ -1,6 +1,6 @@
 """The pictures of docs/stacks.md: λ before and after training, states over time, accuracy over bytes.
 
-python tools/stacks.py --record
+python tools/stack_pictures.py --record
 
 The first two are of a network trained here on scikit-learn's digits, the third of the records in results/.
 """
@@ -29,7 +29,7 @@ PICTURES = {name: ROOT / "docs" / f"stacks-{name}.png" for name in ("lambda", "s
 SETTINGS = ("model.width=24", "model.pairs=24")
 BEFORE, AFTER, OURS = "#9ecae1", "#08519c", "#238b45"
 NAMES = {"har": "HAR", "ecg5000": "ECG5000", "forda": "FordA"}
-MARKS = {"har": "o", "ecg5000": "s", "forda": "^"}
+WORDS = {"stack": "stack, 8-bit states", "qornn": "one layer", "lstm": "LSTM, float32", "logistic": "features"}
 
 
 def main() -> None:
@@ -62,14 +62,15 @@ def disc(before: torch.nn.Module, after: torch.nn.Module) -> Figure:
         axes.scatter(*points[1], s=16, color=AFTER, label="after training")
         axes.set(title=f"rotations {i + 1}", xlabel="real part of λ", aspect="equal", ylim=(-0.05, 1.05))
     figure.axes[0].set_ylabel("imaginary part of λ")
-    figure.axes[0].legend(frameon=False, fontsize=8, loc="lower left")
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, frameon=False, fontsize=8, loc="outside upper center", ncols=2)
     return figure
 
 
 def over_time(program: qornn.IntegerProgram) -> Figure:
     """The integer states of the last layer of rotations for three digits."""
     task = make_task("digits")
-    batch = next(task.batches("test", 64))
+    batch = task.batch("test", 0, task.size("test"))
     rows = [int(np.flatnonzero(batch.target.numpy() == digit)[0]) for digit in (0, 1, 7)]
     raw = program.input.clip(program.input.from_network(batch.x.numpy()[rows]))
     found = states(program, raw)  # (3, T, 2p)
@@ -83,25 +84,19 @@ def over_time(program: qornn.IntegerProgram) -> Figure:
 
 
 def over_bytes() -> Figure:
-    """Accuracy over the bytes that must be kept, of every record on real data."""
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained", dpi=120)
-    axes = figure.subplots()
+    """Accuracy over the bytes that must be kept, of every record on real data: one panel for each set."""
+    figure = Figure(figsize=(9, 3.2), layout="constrained", dpi=120)
     stacks, others = _record("stacks.json"), _record("real.json")
-    for name, mark in MARKS.items():
+    for axes, (name, title) in zip(figure.subplots(1, len(NAMES), sharex=True), NAMES.items(), strict=True):
         points = {"stack": (stacks[name]["runs"][0]["bytes"], stacks[name]["accuracy"])} if name in stacks else {}
-        points |= {key: (m["bytes"], m["accuracy"]) for key, m in others[name]["methods"].items() if key != "nearest"}
+        points |= {key: (m["bytes"], m["accuracy"]) for key, m in others[name]["methods"].items() if key in WORDS}
         for key, (size, accuracy) in points.items():
-            colour = {"stack": OURS, "qornn": AFTER}.get(key, "0.6")
-            axes.scatter(size, accuracy, marker=mark, color=colour, s=40)
-            axes.annotate(_label(key, name), (size, accuracy), textcoords="offset points", xytext=(6, -3), fontsize=7)
-    axes.set(xscale="log", xlabel="bytes", ylabel="test accuracy, %")
-    axes.set_xlim(right=axes.get_xlim()[1] * 4)
+            axes.scatter(size, accuracy, color={"stack": OURS, "qornn": AFTER}.get(key, "0.6"), s=36)
+            axes.annotate(WORDS[key], (size, accuracy), textcoords="offset points", xytext=(6, -3), fontsize=8)
+        axes.set(title=title, xscale="log", xlabel="bytes", xlim=(40, 3e6))
+        axes.margins(y=0.15)
+    figure.axes[0].set_ylabel("test accuracy, %")
     return figure
-
-
-def _label(key: str, name: str) -> str:
-    words = {"stack": "stack, 8-bit states", "qornn": "one layer", "lstm": "LSTM, float32", "logistic": "features"}
-    return f"{NAMES[name]}: {words[key]}"
 
 
 def _record(name: str) -> dict[str, Any]:

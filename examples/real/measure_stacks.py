@@ -1,7 +1,7 @@
 """Stacks of rotations on three real tasks: settings chosen on held-out training data, the test sets looked at once.
 
-    python examples/real/measure_stacks.py --data-dir DATA --validate [--sets forda]    # the settings below on held-out parts
-    python examples/real/measure_stacks.py --data-dir DATA --record [--sets forda]      # five seeds on the test sets
+    python examples/real/measure_stacks.py --data-dir DATA --validate [--sets forda]    # on held-out parts
+    python examples/real/measure_stacks.py --data-dir DATA --record [--sets forda]      # on the test sets
 
 docs/stacks.md shows the record, results/stacks.json. Accuracies are those of the integers.
 """

@@ -1,4 +1,4 @@
-"""Stacks on real tasks: held-out parts share nobody with what is trained on, and a kept program is what was measured."""
+"""Stacks on real tasks: held-out parts share nobody with the rest, and a kept program is what was measured."""
 
 import json
 from dataclasses import replace

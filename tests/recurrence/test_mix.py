@@ -12,8 +12,23 @@ from qornn.recurrence import driven_scan, mix, mixing, native, native_mix
 pytestmark = pytest.mark.skipif(native.library() is None, reason="qornn was installed without its native kernel")
 
 TOLERANCE = 2e-5  # of a gradient's norm: float32 sums in another order
-MIXES = [(1, 1, 1, 1, 0), (3, 7, 5, 9, 0), (4, 40, 33, 17, 20), (64, 125, 32, 16, 16), (2, 5, 70, 90, 3)]
-SCANS = [(1, 1, 1, 1), (3, 7, 5, 9), (5, 40, 33, 17), (9, 70, 64, 32), (6, 150, 30, 65), (64, 33, 16, 16)]
+MIXES = [
+    (1, 1, 1, 1, 0),
+    (3, 7, 5, 9, 0),
+    (4, 40, 33, 17, 20),
+    (64, 125, 32, 16, 16),
+    (2, 5, 70, 90, 3),
+    (3, 50, 130, 140, 0),
+]
+SCANS = [
+    (1, 1, 1, 1),
+    (3, 7, 5, 9),
+    (5, 40, 33, 17),
+    (9, 70, 64, 32),
+    (6, 150, 30, 65),
+    (64, 33, 16, 16),
+    (5, 20, 120, 128),
+]
 
 
 def whole(g, *shape, over=1):

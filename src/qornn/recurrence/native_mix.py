@@ -22,9 +22,9 @@ from qornn.recurrence.native_rotations import Gradients, address, call, problem_
 
 _i64, _pointer = ctypes.c_int64, ctypes.c_void_p
 
-# Numbers of a matrix: up to here it stays in the first-level cache beside a tile of inputs. Torch's products, which are
-# blocked for the larger caches, take the wider ones.
-WIDEST = 64 * 128
+# Numbers of a matrix: the widest that was measured, and up to here one pass wins. Three layers of 128 by 256 trained in
+# 84 ms per step, against 144 ms with torch's products, on one thread.
+WIDEST = 128 * 256
 
 
 class _Mix(ctypes.Structure):  # qornn_mix in mix.h

@@ -22,7 +22,7 @@ UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS
 	LD_PRELOAD="$$(ldd $(SANITIZED) | awk '/libasan|libstdc/ {print $$3}' | tr '\n' ' ')"
 
 # Native code has these tests; `make test` runs them on the sanitized build alone, where there is one.
-NATIVE_TESTS := tests/recurrence/test_native.py tests/recurrence/test_hadamard.py tests/recurrence/test_scan.py \
+NATIVE_TESTS := tests/recurrence/test_native.py tests/recurrence/test_hadamard.py tests/recurrence/test_scan.py tests/recurrence/test_mix.py \
 	tests/integer/test_engine.py tests/integer/test_engine_structured.py tests/integer/test_engine_stacks.py
 PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 # $(call timed,NAME,COMMAND): the seconds of every step are printed at the end.

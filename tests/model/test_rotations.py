@@ -7,9 +7,9 @@ import torch
 
 import qornn
 from qornn.errors import SettingsError
-from qornn.model.entry import best_step
+from qornn.model.entry import Entry, best_step
 from qornn.model.steps import Steps, smallest_step
-from qornn.quant import PowerOfTwo, on_disc
+from qornn.quant import PowerOfTwo, on_disc, round_half_away
 
 
 def generator(seed=0):
@@ -257,3 +257,28 @@ def test_a_skip_does_not_make_the_weights_beside_it_coarser(bits):
         assert float((unit_C == mix.q.unit(mix.C_raw)).float().mean()) > 0.9
         assert float((unit_S == mix.q.unit(mix.S_raw)).float().mean()) > 0.9
         assert mix._types(torch.float32) == (torch.float32, torch.float64)
+
+
+def test_inputs_without_dropped_bits_are_rounded_as_those_with_them():
+    """With no bits to drop the second rounding changes nothing; large samples and ties included."""
+    entry = Entry(8)
+    entry.hold(gain=4.0, step=0.25)
+    x = torch.cat([torch.arange(-2000, 2000) / 32, torch.tensor([1e30, -1e30, 0.12499999, torch.nan])])[None, :, None]
+    units = torch.floor(round_half_away(x.double() * 4.0) / 1.0 + 0.5).clamp(-128, 127)
+    assert torch.equal(entry(x).nan_to_num(7.0), (units * 0.25).float().nan_to_num(7.0))
+
+
+def test_lambda_on_the_disc_is_what_three_steps_towards_zero_give():
+    g = generator(5)
+    for scale in (0.3, 1.0):  # none outside the disc, and some
+        a, b = scale * (2 * torch.rand(2, 500, generator=g) - 1)
+        got = on_disc(a, b, 8)
+        A, B = round_half_away(a * 128).clamp(-127, 128), round_half_away(b * 128).clamp(-128, 127)
+        for _ in range(3):
+            outside, larger = A * A + B * B > 128 * 128, A.abs() >= B.abs()
+            A, B = (
+                torch.where(outside & larger, A - A.sign(), A),
+                torch.where(outside & ~larger, B - B.sign(), B),
+            )
+        assert torch.equal(got[0], A)
+        assert torch.equal(got[1], B)

@@ -75,7 +75,10 @@ class Entry(nn.Module):
                 return x
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
-        top, raw, unit = 2 ** (self.bits - 1), x.double() * self.gain, torch.exp2(self.drop.double())
+        top, raw = 2 ** (self.bits - 1), x.double() * self.gain
+        if self.rounding and not torch.compiler.is_compiling() and not int(self.drop):  # the same in half the passes
+            return (round_half_away(raw).clamp(-top, top - 1) * self.step).to(x.dtype)
+        unit = torch.exp2(self.drop.double())
         if not self.rounding:
             return (raw / unit * self.step).to(x.dtype)
         # In two steps, as on a device: where low bits are dropped ties are common, and x·gain may lie just beside one.

@@ -18,7 +18,7 @@ from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import check_codes, rounded_relu
+from qornn.recurrence import check_codes, mix, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
 BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
@@ -213,6 +213,27 @@ class Mix(SequenceLayer):
     def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
         C, S, c = self.weights()
         narrow, wide = self._types(C.dtype)
+        rounded = self.steps is not None and self.steps.started and self.rounding
+        step = self.steps.step if self.steps is not None and rounded else 0.0
+        if x.ndim == 3 and wide == C.dtype:
+            y, peak = mix(x, C, c, skip, S, step, TOP)
+        else:
+            y, peak = rounded_relu(self._sums(x, skip, C, S, c, narrow, wide), step, TOP)
+        if self.steps is not None and self.training:
+            self.steps.see(peak)  # the first batch, which is not rounded, sets the step
+        return y.to(self.C_raw.dtype)
+
+    def _sums(
+        self,
+        x: Tensor,
+        skip: Tensor | None,
+        C: Tensor,
+        S: Tensor | None,
+        c: Tensor,
+        narrow: torch.dtype,
+        wide: torch.dtype,
+    ) -> Tensor:
+        """C x + c [+ S skip] of codes, or where float32 does not hold every value.  # (B, T, n_h)"""
         if x.ndim == 2:
             check_codes(x, self.n_i)
             sums = F.embedding(x, C.T.to(narrow))
@@ -221,11 +242,7 @@ class Mix(SequenceLayer):
         sums = sums.to(wide) + c.to(wide)
         if S is not None and skip is not None:
             sums = sums + F.linear(skip.to(narrow), S.to(narrow)).to(wide)
-        rounded = self.steps is not None and self.steps.started and self.rounding
-        y, peak = rounded_relu(sums, self.steps.step if rounded else 0.0, TOP)  # type: ignore[union-attr]
-        if self.steps is not None and self.training:
-            self.steps.see(peak)  # the first batch, which is not rounded, sets the step
-        return y.to(self.C_raw.dtype)
+        return sums
 
     def _dropped(self, y: Tensor) -> Tensor:
         if not (self.training and self.dropout):

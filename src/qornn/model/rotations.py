@@ -18,7 +18,7 @@ from qornn.model.keywords import check_state_bits, check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, on_disc, round_half_away, straight_through
-from qornn.recurrence import check_codes, scan
+from qornn.recurrence import check_codes, driven_scan, scan
 
 LAMBDA_BITS = range(8, 13)
 EXACT = 23  # bits of a sum that float32 holds, sign aside
@@ -205,11 +205,12 @@ class Rotations(SequenceLayer):
         if rounded:
             z0 = straight_through(z0, round_half_away(z0.detach()).clamp(-top, top))
         dtype = self._exact or x.dtype
-        drive = _driven(x, (self.U_q() / step[:, None]).to(dtype))
+        U = (self.U_q() / step[:, None]).to(dtype)
         a, b = (v.to(dtype) for v in self.eigenvalues())
         # Normalised states are whole numbers times one power of two: the scan itself multiplies, on its way.
         alike = 2.0 ** (NORMAL - self.state_bits) if rounded and self.normalised else None  # type: ignore[operator]
-        states, last, peak = scan(drive, a, b, z0.to(dtype), lengths, top, 1.0 if alike is None else alike)
+        how = (a, b, z0.to(dtype), lengths, top, 1.0 if alike is None else alike)
+        states, last, peak = scan(_read(x, U), *how) if x.ndim == 2 else driven_scan(x.to(dtype), U, *how)
         if self.steps is not None and self.training:
             self.steps.see(peak * step[: self.pairs])  # the first batch, which is not rounded, sets the steps
         unit = step * self._gain()
@@ -249,12 +250,10 @@ class Rotations(SequenceLayer):
         return f"n_i={self.n_i}, pairs={self.pairs}, bits={self.bits}, state_bits={self.state_bits}"
 
 
-def _driven(x: Tensor, U: Tensor) -> Tensor:
-    """U x of numbers (B, T, n_i); codes (B, T) read a column.  # (B, T, 2p)"""
-    if x.ndim == 2:
-        check_codes(x, U.shape[1])
-        return F.embedding(x, U.T)
-    return F.linear(x.to(U.dtype), U)
+def _read(codes: Tensor, U: Tensor) -> Tensor:
+    """The columns of U that the codes (B, T) name.  # (B, T, 2p)"""
+    check_codes(codes, U.shape[1])
+    return F.embedding(codes, U.T)
 
 
 def _checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:

@@ -18,6 +18,8 @@ def on_disc(a: Tensor, b: Tensor, bits: int) -> tuple[Tensor, Tensor]:
     a, b = a.clamp(-(top - 1), top), b.clamp(-top, top - 1)
     for _ in range(3):  # a rounded point is at most 0.71 outside: one step of the larger part is enough, or nearly
         outside = a * a + b * b > top * top
+        if not torch.compiler.is_compiling() and not bool(outside.any()):
+            break
         larger = a.abs() >= b.abs()
         a = torch.where(outside & larger, a - a.sign(), a)
         b = torch.where(outside & ~larger, b - b.sign(), b)

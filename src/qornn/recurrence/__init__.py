@@ -4,14 +4,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from qornn.recurrence import native, native_rotations, reference, rotations
-from qornn.recurrence.checks import check_codes, check_rounded_relu, check_scan
+from qornn.recurrence import native, native_mix, native_rotations, reference, rotations
+from qornn.recurrence.checks import check_codes, check_driven, check_mix, check_rounded_relu, check_scan
 from qornn.recurrence.reference import ACTIVATIONS
 
 __all__ = [
     "ACTIVATIONS",
     "check_codes",
+    "driven_scan",
     "in_use",
+    "mix",
     "recurrence",
     "recurrence_with_readout",
     "rounded_relu",
@@ -88,6 +90,42 @@ def rounded_relu(acc: Tensor, step: Tensor | float, top: int = 127) -> tuple[Ten
         return native_rotations.rounded_relu_op(acc, step, top)
     check_rounded_relu(acc, step, top)
     return rotations.rounded_relu(acc, step, top)
+
+
+def driven_scan(
+    x: Tensor,  # (B, T, n)
+    U: Tensor,  # (2p, n)
+    a: Tensor,
+    b: Tensor,
+    z0: Tensor,
+    lengths: Tensor | None = None,
+    top: int = 0,
+    scale: float = 1.0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`scan` of the drive U x, which is not made as a whole where U is narrow."""
+    if native_mix.usable(U, x, a, b, z0):
+        return native_mix.driven_scan(x, U, a, b, z0, lengths, top, scale)
+    check_driven(x, U, a, b, z0, lengths, top, scale)
+    return scan(F.linear(x, U), a, b, z0, lengths, top, scale)
+
+
+def mix(
+    x: Tensor,  # (..., n)
+    C: Tensor,  # (d, n)
+    c: Tensor,  # (d,)
+    skip: Tensor | None = None,  # (..., m)
+    S: Tensor | None = None,  # (d, m)
+    step: Tensor | float = 0.0,
+    top: int = 127,
+) -> tuple[Tensor, Tensor]:
+    """`rounded_relu` of C x + c [+ S skip], whose sums are not kept where C is narrow; and the largest sum ()."""
+    step = torch.as_tensor(step, dtype=x.dtype, device=x.device)
+    if native_mix.usable(C, x, c, skip, S):
+        y, _, peak = native_mix.mix(x, C, c, skip, S, step, top)
+        return y, peak
+    check_mix(x, C, c, skip, S, top)
+    sums = F.linear(x, C) + c
+    return rounded_relu(sums if S is None or skip is None else sums + F.linear(skip, S), step, top)
 
 
 def in_use() -> str:

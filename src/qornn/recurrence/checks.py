@@ -76,6 +76,32 @@ def check_rounded_relu(acc: Tensor, step: Tensor, top: int) -> None:
     _expect_top(top, 1)
 
 
+def check_mix(x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None, top: int) -> None:
+    """Refuse what a mix would read or write past the end of."""
+    d, n = C.shape
+    rows = x.shape[:-1]
+    _expect_as(C, x=(x, (*rows, n)), c=(c, (d,)))
+    if (skip is None) != (S is None):
+        raise SettingsError("a mix takes both a skip and S, or neither")
+    if skip is not None and S is not None:
+        _expect_as(C, skip=(skip, (*rows, S.shape[-1])), S=(S, (d, S.shape[-1])))
+    if not x.numel() or not d:
+        raise SettingsError(f"x must hold at least one value, got shape {tuple(x.shape)}")
+    _expect_top(top, 1)
+
+
+def check_driven(
+    x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
+) -> None:
+    """The same of a scan whose drive is U x."""
+    B, T = (*x.shape, 0, 0)[:2]
+    width, n = U.shape
+    _expect_as(U, x=(x, (B, T, n)), U=(U, (2 * a.numel(), n)))
+    if not n:
+        raise SettingsError("x must have at least one number per step")
+    check_scan(x.new_empty(()).expand(B, T, width), a, b, z0, lengths, top, scale)
+
+
 def _expect_top(top: int, least: int) -> None:
     if not least <= top <= LARGEST_TOP:
         raise SettingsError(f"top must lie in {least}..{LARGEST_TOP}, got {top}")

@@ -54,7 +54,7 @@ def library() -> ctypes.CDLL | None:
     found.qornn_isa.restype = ctypes.c_char_p
     found.qornn_use_isa.argtypes = (ctypes.c_char_p,)
     found.qornn_use_threads.argtypes = (_pointer,)
-    found.qornn_scan.argtypes = (_pointer,) * 4
+    found.qornn_scan.argtypes = found.qornn_mix_forward.argtypes = found.qornn_driven_scan.argtypes = (_pointer,) * 4
     found.qornn_rounded_relu.argtypes = (_i64, _pointer, ctypes.c_double, _i64, _i32, _i32, _pointer, _pointer)
     found.qornn_use_threads(_torch_threads())
     return found

@@ -25,7 +25,7 @@ class _Rotations(ctypes.Structure):  # qornn_rotations in rotations.h
     )
 
 
-class _Gradients(ctypes.Structure):  # qornn_rotations_gradients in rotations.h
+class Gradients(ctypes.Structure):  # qornn_rotations_gradients in rotations.h
     _fields_ = tuple((name, _pointer) for name in ("states", "last", "drive", "a", "b", "z0"))
 
 
@@ -46,8 +46,8 @@ def scan_op(
     drive, a, b, z0 = (t.detach().contiguous() for t in (drive, a, b, z0))
     lengths = None if lengths is None else lengths.contiguous()
     states, last, peak = pool.empty(*drive.shape, dtype=drive.dtype), torch.empty_like(z0), torch.empty_like(a)
-    problem = _problem(states, a, b, z0, lengths, top, scale)
-    _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
+    problem = problem_of(states, a, b, z0, lengths, top, scale)
+    call("qornn_scan", ctypes.byref(problem), *(address(t) for t in (drive, last, peak)))
     return states, last, peak
 
 
@@ -58,13 +58,13 @@ def scan_call(drive: Tensor, *, top: int) -> Callable[[], object] | None:
     B, _, width = drive.shape
     a, z0, states = drive.new_full((width // 2,), 0.5), drive.new_zeros(B, width), torch.empty_like(drive)
     last, peak = torch.empty_like(z0), torch.empty_like(a)
-    problem, alive = _problem(states, a, a, z0, None, top, 1.0), (a, z0, states)
+    problem, alive = problem_of(states, a, a, z0, None, top, 1.0), (a, z0, states)
 
-    def call() -> object:
-        _call("qornn_scan", ctypes.byref(problem), *(_address(t) for t in (drive, last, peak)))
+    def once() -> object:
+        call("qornn_scan", ctypes.byref(problem), *(address(t) for t in (drive, last, peak)))
         return alive
 
-    return call
+    return once
 
 
 @torch.library.custom_op("qornn::scan_backward", mutates_args=())
@@ -84,9 +84,9 @@ def scan_backward_op(
     states, a, b, z0 = (t.detach().contiguous() for t in (states, a, b, z0))
     dstates, dlast, lengths = (None if t is None else t.detach().contiguous() for t in (dstates, dlast, lengths))
     ddrive, da, db, dz0 = pool.empty(*states.shape, dtype=states.dtype), *(torch.empty_like(t) for t in (a, b, z0))
-    problem = _problem(states, a, b, z0, lengths, 0, scale)
-    gradients = _Gradients(*(_address(t) for t in (dstates, dlast, ddrive, da, db, dz0)))
-    _call("qornn_scan_backward", ctypes.byref(problem), ctypes.byref(gradients))
+    problem = problem_of(states, a, b, z0, lengths, 0, scale)
+    gradients = Gradients(*(address(t) for t in (dstates, dlast, ddrive, da, db, dz0)))
+    call("qornn_scan_backward", ctypes.byref(problem), ctypes.byref(gradients))
     return ddrive, da, db, dz0
 
 
@@ -97,7 +97,7 @@ def rounded_relu_op(acc: Tensor, step: Tensor, top: int) -> tuple[Tensor, Tensor
     acc = acc.detach().contiguous()
     y, peak = pool.empty(*acc.shape, dtype=acc.dtype), acc.new_empty(())
     how = (float(step), top, torch.get_num_threads(), acc.dtype == torch.float64)
-    _call("qornn_rounded_relu", acc.numel(), _address(acc), *how, _address(y), _address(peak))
+    call("qornn_rounded_relu", acc.numel(), address(acc), *how, address(y), address(peak))
     return y, peak
 
 
@@ -141,20 +141,20 @@ torch.library.register_autograd("qornn::scan", _scan_backward, setup_context=_ke
 torch.library.register_autograd("qornn::rounded_relu", _relu_backward, setup_context=_keep_relu)
 
 
-def _problem(
+def problem_of(
     states: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
 ) -> _Rotations:
     B, T, _ = states.shape
     wide = states.dtype == torch.float64
     return _Rotations(
-        B, T, len(a), top, scale, torch.get_num_threads(), wide, *(_address(t) for t in (a, b, z0, lengths, states))
+        B, T, len(a), top, scale, torch.get_num_threads(), wide, *(address(t) for t in (a, b, z0, lengths, states))
     )
 
 
-def _address(t: Tensor | None) -> int | None:
+def address(t: Tensor | None) -> int | None:
     return None if t is None else t.data_ptr()
 
 
-def _call(name: str, *arguments: Any) -> None:
+def call(name: str, *arguments: Any) -> None:
     if getattr(library(), name)(*arguments) != 0:
         raise MemoryError(f"{name}: not enough memory for partial sums")

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "mix.h"
 #include "recurrence.h"
 #include "rotations.h"
 
@@ -45,6 +46,19 @@ struct Kernel {
   void (*scan_backward[2])(const qornn_rotations &p, const qornn_rotations_gradients &g, const void *lambda, void *state,
                            void *sums, int64_t first, int64_t end);
   void (*rounded_relu[2])(const void *acc, double step, int64_t top, void *y, void *peak, int64_t first, int64_t end);
+  // Mixes, rows first..end-1, and scans of U x. Matrices have rows of whole vectors: forward they are transposed, for
+  // the way back they are not. peaks holds two such rows of d; *_scratch says how many floats a thread needs besides.
+  void (*mix)(const qornn_mix &p, const float *C, const float *S, const float *c, float *y, int8_t *keep, float *peaks,
+              int64_t first, int64_t end);
+  int64_t (*mix_scratch)(const qornn_mix &p);
+  void (*mix_backward)(const qornn_mix &p, const qornn_mix_gradients &g, const float *C, const float *S, float *sums,
+                       float *scratch, int64_t first, int64_t end);
+  void (*driven_scan)(const qornn_rotations &p, const qornn_driven &d, const void *lambda, void *state, const float *U,
+                      float *last, float *peak, float *scratch, int64_t first, int64_t end);
+  int64_t (*driven_scratch)(const qornn_rotations &p, int64_t n);
+  void (*driven_scan_backward)(const qornn_rotations &p, const qornn_rotations_gradients &g, const qornn_driven &d,
+                               const void *lambda, void *state, const float *U, float *sums, float *scratch,
+                               int64_t first, int64_t end);
 };
 
 constexpr int64_t kFewChannels = 4;  // up to here the gradient of U is summed on the fly

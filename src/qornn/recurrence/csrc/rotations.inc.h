@@ -44,13 +44,19 @@ struct Pairs {
   }
 };
 
+// Where a drive or its gradient lies: (ROTATED, steps, 2p), from step `first` on.
+struct Strides {
+  int64_t row, first;
+};
+
 template <typename Number_, bool Round>
 struct ScanForward {
   static constexpr bool kBackwards = false;
   static constexpr int kWidest = 8;  // vectors of one sequence in a tile
   typedef Number_ Number;
   const Rotated<Number> &s;
-  const Number *drive;
+  const Number *drive;  // of the block
+  Strides lies;
   Number *states, *peak;  // peak: (P)
 
   // Steps from..to-1.
@@ -62,14 +68,14 @@ struct ScanForward {
     Pairs<Number, R, V> z(s, r0, unit);
     Bits<Number> most[V];
     each<1, V>([&](int, int v) { most[v] = (Bits<Number>)load(peak + unit + v * L); });
-    const Number *in = drive + s.at(r0, from) + unit;
+    const Number *in = drive + r0 * lies.row + (from - lies.first) * 2 * p + unit;
     Number *out = states + s.at(r0, from) + unit;
     for (int64_t t = from; t < to; ++t, in += 2 * p, out += 2 * p)
       each<R, V>([&](int r, int v) {
-        const int64_t here = r * s.p.T * 2 * p + v * L, n = v < V - 1 ? L : left;
+        const int64_t here = r * s.p.T * 2 * p + v * L, there = r * lies.row + v * L, n = v < V - 1 ? L : left;
         Numbers<Number> &re = z.re[r][v], &im = z.im[r][v];
-        Numbers<Number> x = load(in + here, n) + z.a[v] * re - z.b[v] * im;
-        Numbers<Number> y = load(in + here + p, n) + z.a[v] * im + z.b[v] * re;
+        Numbers<Number> x = load(in + there, n) + z.a[v] * re - z.b[v] * im;
+        Numbers<Number> y = load(in + there + p, n) + z.a[v] * im + z.b[v] * re;
         most[v] = larger(most[v], larger(magnitude<Number>(x), magnitude<Number>(y)));
         re = Round ? rounded<Number>(x, top) : x;
         im = Round ? rounded<Number>(y, top) : y;
@@ -88,7 +94,9 @@ struct ScanBackward {
   typedef Number_ Number;
   const Rotated<Number> &s;
   const Number *given, *states;  // given: gradient of the states
-  Number *drive, *da, *db;       // da, db: (P)
+  Number *drive;                 // of the block
+  Strides lies;
+  Number *da, *db;  // (P)
 
   // Steps to-1..from. The state is conj(λ) G_{t+1}; it starts as the gradient of the last state. da and db are sums over
   // scaled states, so they come out times the scale.
@@ -106,12 +114,13 @@ struct ScanBackward {
       const Numbers<Number> to_scale = t ? splat(Number(1)) : scale;  // z0 is not scaled
       each<R, V>([&](int r, int v) {
         const int64_t here = now + r * stride + v * L, n = v < V - 1 ? L : left;
+        Number *out = drive + (r0 + r) * lies.row + (t - lies.first) * 2 * p + unit + v * L;
         const Number *z = before + r * stride_before + unit + v * L;
         Numbers<Number> x = G.re[r][v], y = G.im[r][v];
         if (Given) x += scale * load(given + here, n), y += scale * load(given + here + p, n);
         const Numbers<Number> re = to_scale * load(z, n), im = to_scale * load(z + p, n);
-        store(drive + here, x, n);
-        store(drive + here + p, y, n);
+        store(out, x, n);
+        store(out + p, y, n);
         G.re[r][v] = G.a[v] * x + G.b[v] * y;
         G.im[r][v] = G.a[v] * y - G.b[v] * x;
         sum_a[v] += x * re + y * im;
@@ -148,21 +157,22 @@ void walk_alone(const Walk &walk, int64_t r, int64_t from, int64_t to) {
   }
 }
 
-// All steps of a block: narrow sequences together for as long as all of them last, and then what is left of each.
+// Steps from..to-1 of a block: narrow sequences together for as long as all of them last, and then what is left of each.
 template <typename Walk>
-void walk_block(const Walk &walk) {
+void walk_block(const Walk &walk, int64_t from, int64_t to) {
   const auto &s = walk.s;
   const int64_t vectors = s.P / kLanes<typename Walk::Number>, together = vectors <= 2 ? 4 / vectors : 1;
+  const auto end = [&](int64_t i) { return std::max(from, std::min(to, s.length(i))); };
   for (int64_t r = 0; r < s.rows(); r += together) {
     const int64_t last = std::min(r + together, s.rows());
-    int64_t common = together > 1 && last - r == together ? s.p.T : 0;
-    for (int64_t i = r; i < last; ++i) common = std::min(common, s.length(i));
+    int64_t common = together > 1 && last - r == together ? to : from;
+    for (int64_t i = r; i < last; ++i) common = std::min(common, end(i));
     const auto alone = [&] {
-      for (int64_t i = r; i < last; ++i) walk_alone(walk, i, common, s.length(i));
+      for (int64_t i = r; i < last; ++i) walk_alone(walk, i, common, end(i));
     };
     if (Walk::kBackwards) alone();
-    if (common && vectors == 1) walk.template run<4, 1>(r, 0, 0, common);
-    if (common && vectors == 2) walk.template run<2, 2>(r, 0, 0, common);
+    if (common > from && vectors == 1) walk.template run<4, 1>(r, 0, from, common);
+    if (common > from && vectors == 2) walk.template run<2, 2>(r, 0, from, common);
     if (!Walk::kBackwards) alone();
   }
 }
@@ -205,11 +215,12 @@ void scan(const qornn_rotations &p, const void *lambda, void *state, const void 
   Number *states = static_cast<Number *>(p.states), *peak = static_cast<Number *>(peak_);
   for (int64_t block = first; block < end; ++block) {
     const Rotated<Number> s = block_of<Number>(p, lambda, state, block);
+    const Strides lies{p.T * 2 * p.p, 0};
     load_rows(s, p.z0);
     if (p.top)
-      walk_block(ScanForward<Number, true>{s, drive, states, peak});
+      walk_block(ScanForward<Number, true>{s, drive + s.at(0, 0), lies, states, peak}, 0, p.T);
     else
-      walk_block(ScanForward<Number, false>{s, drive, states, peak});
+      walk_block(ScanForward<Number, false>{s, drive + s.at(0, 0), lies, states, peak}, 0, p.T);
     store_rows(s, last);
     fill_past_the_end(s, states);
   }
@@ -223,11 +234,12 @@ void scan_backward(const qornn_rotations &p, const qornn_rotations_gradients &g,
   for (int64_t block = first; block < end; ++block) {
     const Rotated<Number> s = block_of<Number>(p, lambda, state, block);
     Number *da = static_cast<Number *>(sums) + block * 2 * s.P, *db = da + s.P;
+    const Strides lies{p.T * 2 * p.p, 0};
     load_rows(s, g.last);
     if (given)
-      walk_block(ScanBackward<Number, true>{s, given, states, drive, da, db});
+      walk_block(ScanBackward<Number, true>{s, given, states, drive + s.at(0, 0), lies, da, db}, 0, p.T);
     else
-      walk_block(ScanBackward<Number, false>{s, given, states, drive, da, db});
+      walk_block(ScanBackward<Number, false>{s, given, states, drive + s.at(0, 0), lies, da, db}, 0, p.T);
     store_rows(s, g.z0);
     fill_past_the_end(s, drive);
   }

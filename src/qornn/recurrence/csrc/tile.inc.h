@@ -104,6 +104,9 @@ void for_each_tile(const qornn_problem &p, int64_t first, int64_t last, Start st
 #include "backward.inc.h"
 #include "rounding.inc.h"
 #include "rotations.inc.h"
+#include "gemm.inc.h"
+#include "mix.inc.h"
+#include "driven.inc.h"
 
 void forward(const qornn_problem &p, const Packed &w, int64_t first, int64_t last) {
   static constexpr decltype(&forward_as<0>) table[] = {forward_as<0>, forward_as<1>, forward_as<2>, forward_as<3>};
@@ -130,7 +133,13 @@ const Kernel kernel = {QORNN_STRING(ISA),
                        ROTATED,
                        {scan<float>, scan<double>},
                        {scan_backward<float>, scan_backward<double>},
-                       {rounded_relu<float>, rounded_relu<double>}};
+                       {rounded_relu<float>, rounded_relu<double>},
+                       mix,
+                       mix_scratch,
+                       mix_backward,
+                       driven_scan,
+                       driven_scratch,
+                       driven_scan_backward};
 
 }  // namespace ISA
 }  // namespace qornn

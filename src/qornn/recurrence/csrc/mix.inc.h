@@ -1,0 +1,99 @@
+// y = rounded_relu(C x + c [+ S skip]) of rows, and its gradients. Included by tile.inc.h.
+
+typedef int8_t Bytes __attribute__((vector_size(LANES)));
+
+constexpr int64_t kMixRows = 128;  // rows whose gradients stay in the cache while all products read them
+
+struct MixForward {
+  const qornn_mix &p;
+  Panel C, S;
+  const float *c;           // padded
+  float *y;
+  int8_t *keep;
+  float *most, *positive;   // padded: the largest sum of each unit, passing over NaN, and the largest positive one with it
+
+  template <bool Round>
+  struct As {
+    template <int R, int V>
+    static void run(const MixForward &m, int64_t row, int64_t unit) {
+      Vector sum[R][V];
+      each<R, V>([&](int r, int v) { sum[r][v] = load(m.c + unit + v * LANES); });
+      add_product(sum, m.p.x + row * m.p.n, m.p.n, 1, m.C.at + unit, m.C.ld, m.p.n);
+      if (m.p.n_skip)
+        add_product(sum, m.p.skip + row * m.p.n_skip, m.p.n_skip, 1, m.S.at + unit, m.S.ld, m.p.n_skip);
+      const float step = static_cast<float>(m.p.step);
+      const Vector zero{}, scale = splat(step), inverse = splat(1 / step), top = splat(static_cast<float>(m.p.top)),
+                   half = splat(0.5f);
+      each<1, V>([&](int, int v) {
+        const int64_t at = unit + v * LANES, n = m.p.d - at;
+        Vector largest = load(m.most + at);
+        Mask bits = (Mask)load(m.positive + at);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+          Vector acc = sum[r][v];
+          const Bytes kept = ~__builtin_convertvector((Mask)(acc <= zero), Bytes);  // NaN is kept, as in torch
+          std::memcpy(m.keep + (row + r) * m.p.d + at, &kept, static_cast<size_t>(std::min<int64_t>(n, LANES)));
+          largest = at_least(largest, acc);
+          acc = at_least(acc, zero);
+          bits = larger(bits, magnitude<float>(acc));
+          store(m.y + (row + r) * m.p.d + at, Round ? scale * trunc(at_most(acc * inverse, top) + half) : acc, n);
+        }
+        store(m.most + at, largest);
+        store(m.positive + at, (Vector)bits);
+      });
+    }
+  };
+};
+
+// Rows first..end-1.
+void mix(const qornn_mix &p, const float *C, const float *S, const float *c, float *y, int8_t *keep, float *peaks,
+         int64_t first, int64_t end) {
+  const int64_t D = padded(p.d);
+  std::fill_n(peaks, D, -std::numeric_limits<float>::infinity());
+  std::fill_n(peaks + D, D, 0.0f);
+  const MixForward m{p, {C, D}, {S, D}, c, y, keep, peaks, peaks + D};
+  for_each_product(end - first, p.d, [&](int64_t row, int count, int64_t unit, int vectors) {
+    if (p.step != 0)
+      dispatch<MixForward::As<true>, const MixForward &, int64_t, int64_t>(count, vectors, m, first + row, unit);
+    else
+      dispatch<MixForward::As<false>, const MixForward &, int64_t, int64_t>(count, vectors, m, first + row, unit);
+  });
+}
+
+int64_t mix_scratch(const qornn_mix &p) { return kMixRows * (padded(p.d) + padded(p.n) + padded(p.n_skip)); }
+
+// dy where the sum was kept, as rows of whole vectors, and its sums.
+inline void masked_rows(const qornn_mix &p, const float *dy, const int8_t *keep, int64_t row, int64_t count, float *g,
+                        float *dc) {
+  const int64_t D = padded(p.d);
+  for (int64_t unit = 0; unit < D; unit += LANES) {
+    const int64_t n = p.d - unit;
+    Vector sum = load(dc + unit);
+    for (int64_t i = 0; i < count; ++i) {
+      Bytes kept{};
+      std::memcpy(&kept, keep + (row + i) * p.d + unit, static_cast<size_t>(std::min<int64_t>(n, LANES)));
+      const Vector v = (Vector)((Mask)load(dy + (row + i) * p.d + unit, n) & __builtin_convertvector(kept, Mask));
+      store(g + i * D + unit, v);
+      sum += v;
+    }
+    store(dc + unit, sum);
+  }
+}
+
+// Adds the gradients of rows first..end-1 to sums: dc (padded d), dC (d, padded n), dS (d, padded n_skip).
+void mix_backward(const qornn_mix &p, const qornn_mix_gradients &grads, const float *C, const float *S, float *sums,
+                  float *scratch, int64_t first, int64_t end) {
+  const int64_t D = padded(p.d), N = padded(p.n), M = padded(p.n_skip);
+  float *dC = sums + D, *dS = dC + p.d * N, *g = scratch, *x = g + kMixRows * D, *skip = x + kMixRows * N;
+  for (int64_t row = first; row < end; row += kMixRows) {
+    const int64_t count = std::min(kMixRows, end - row);
+    masked_rows(p, grads.dy, grads.keep, row, count, g, sums);
+    const float *rows = whole_vectors(p.x + row * p.n, count, p.n, x);
+    add_outer({g, D, rows, N, count, dC, N}, p.d, p.n);
+    if (grads.dx) multiply({g, D, p.d, {C, N}, grads.dx + row * p.n, p.n}, count);
+    if (!p.n_skip) continue;
+    rows = whole_vectors(p.skip + row * p.n_skip, count, p.n_skip, skip);
+    add_outer({g, D, rows, M, count, dS, M}, p.d, p.n_skip);
+    if (grads.dskip) multiply({g, D, p.d, {S, M}, grads.dskip + row * p.n_skip, p.n_skip}, count);
+  }
+}

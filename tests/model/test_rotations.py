@@ -133,6 +133,22 @@ def test_a_sequence_goes_on_from_the_states_it_was_left_in(options):
         assert torch.allclose(a, b, atol=tolerance, rtol=tolerance)
 
 
+def test_a_recurrence_after_rotations_keeps_its_answers_when_steps_move():
+    turning = qornn.Rotations(3, 5, bits=8, state_bits=12, generator=generator())
+    reading = qornn.OrthogonalRecurrence(10, 6, generator=generator(1))
+    model = qornn.Stack([turning, reading], n_o=2, generator=generator(2))
+    x = torch.randn(8, 20, 3, generator=generator(3))
+    model(x)
+    before = model.eval()(x)[0].detach()
+    model.train()
+    turning.steps.peak.copy_(1.1 * turning.steps.top * turning.steps.step)
+    U = reading.U_raw.detach().clone()
+    model._settle()
+    assert torch.equal(reading.U_raw, 2 * U)
+    after = model.eval()(x)[0].detach()
+    assert torch.allclose(before, after, atol=0.02 * float(before.abs().max()))
+
+
 @pytest.mark.parametrize("pool", ["mean", "last", "all"])
 def test_padding_changes_nothing(pool):
     model, x = trained(pool=pool)

@@ -115,6 +115,10 @@ class OrthogonalRecurrence(SequenceLayer):
             return U
         return U.new_zeros(self.n_h, self.n_i).index_copy(0, self.driven.to(U.device), U)
 
+    def absorb(self, factors: Tensor) -> None:
+        with torch.no_grad():
+            self.U_raw.div_(factors)
+
     def penalty(self) -> Tensor | None:
         """What this map adds to the loss, or None for the maps that add nothing."""
         return self.map.penalty(self.W_q()) if self.map.penalises else None

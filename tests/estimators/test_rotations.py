@@ -47,6 +47,7 @@ DATA = {
 KINDS = {
     "plain": {},
     "skip": {"skip": True},
+    "dropout": {"dropout": 0.2},
     "2 bits": {"bits": 2},
     "8 bits, 12-bit states": {"bits": 8, "activation_bits": 12},
     "one layer": {"layers": 1},
@@ -299,6 +300,7 @@ def test_n_hidden_is_width_and_pairs_in_one():
         ({"layers": True}, "layers must be a whole number"),
         ({"layers": 32}, "layers must be at most 31, got 32"),
         ({"skip": 1}, "skip must be True or False, got 1"),
+        ({"dropout": 1.0}, "dropout must be a number of at least 0 and below 1, got 1.0"),
         ({"n_hidden": 8, "width": 16, "pairs": 3}, "pairs=3 and n_hidden=8, .* leave pairs out"),
         ({"n_hidden": 8, "width": 9, "pairs": None}, "width=9 and n_hidden=8, .* leave width out"),
         ({"n_hidden": 0, "width": 16, "pairs": None}, "n_hidden must be"),
@@ -315,7 +317,9 @@ def test_bad_settings_are_refused_in_one_line(settings, words):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("other", [{"layers": 3}, {"width": 8}, {"pairs": 4}, {"skip": True}, {"skip": 0}])
+@pytest.mark.parametrize(
+    "other", [{"layers": 3}, {"width": 8}, {"pairs": 4}, {"skip": True}, {"skip": 0}, {"dropout": 0.1}]
+)
 def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(other):
     X, f = waves(20)
     (name,) = other

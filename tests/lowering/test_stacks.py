@@ -126,3 +126,11 @@ def test_a_recurrence_may_follow_a_mix():
     raw = program.input.clip(program.input.from_network(x.numpy()))
     _, y = qornn.simulate(program, raw)
     assert np.allclose(y, model(x)[0].detach().numpy(), atol=0.02)
+
+
+@pytest.mark.parametrize("choice", [{"scheme": "paper"}, {"requant": "table"}, {"alpha_h": 99.9}, {"clip": 0.7}])
+def test_a_choice_that_training_has_made_is_refused(choice):
+    model, x = trained(steps=2)
+    (name,) = choice
+    with pytest.raises(SettingsError, match=f"{name}=.* nothing is left to choose; leave {name} out"):
+        qornn.lower(model, x, **choice, quiet=True)

@@ -11,6 +11,7 @@ from qornn.errors import ProgramError, SettingsError
 from qornn.integer.engine.run import states
 from qornn.integer.requant import Multiplier
 from qornn.integer.storage import load
+from qornn.model import SequenceLayer
 from qornn.recipe import TrainSettings
 from qornn.tasks import make_task
 
@@ -74,10 +75,20 @@ def test_a_stack_that_does_not_fit_together_is_refused():
     layers = [qornn.OrthogonalRecurrence(1, 6), qornn.OrthogonalRecurrence(5, 4)]
     with pytest.raises(SettingsError, match="layer 1 reads 5 numbers, but layer 0 has 6 units; make it with n_i=6"):
         qornn.Stack(layers, n_o=2)
-    with pytest.raises(SettingsError, match="layer 0 of a stack must be an OrthogonalRecurrence, got Linear"):
+    with pytest.raises(SettingsError, match=r"layer 0 of a stack must be .* or another SequenceLayer, got Linear"):
         qornn.Stack([torch.nn.Linear(1, 2)], n_o=2)
     with pytest.raises(SettingsError, match="at least one"):
         qornn.Stack([], n_o=2)
+
+
+def test_a_layer_that_cannot_follow_moving_scales_is_refused_at_once():
+    class Plain(SequenceLayer):
+        n_i = n_h = 8
+
+    turning = qornn.Rotations(3, 4, bits=4, state_bits=8)
+    with pytest.raises(SettingsError, match=r"layer 1 \(Plain\) cannot follow layer 0 \(Rotations\).* put a Mix"):
+        qornn.Stack([turning, Plain()], n_o=2)
+    qornn.Stack([qornn.Rotations(3, 4), Plain()], n_o=2)  # at full precision nothing moves
 
 
 def test_training_moves_every_layer_and_goes_on_where_it_was(tmp_path):

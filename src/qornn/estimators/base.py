@@ -38,6 +38,7 @@ class Estimator(BaseEstimator):
         width: int = 16,
         pairs: int | None = None,
         skip: bool = False,
+        dropout: float = 0.0,
         n_hidden: int | None = None,
         window: int | str = "auto",
         bits: int | None = 4,
@@ -58,6 +59,7 @@ class Estimator(BaseEstimator):
         self.width = width
         self.pairs = pairs
         self.skip = skip
+        self.dropout = dropout
         self.n_hidden = n_hidden
         self.window = window
         self.bits = bits

@@ -28,6 +28,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
     - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
       the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
+    - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
     - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
       With rotations "auto" takes the fewest that leave at most 250 steps, and that divide the common length if this
@@ -62,6 +63,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         width: int = 16,
         pairs: int | None = None,
         skip: bool = False,
+        dropout: float = 0.0,
         n_hidden: int | None = None,
         window: int | str = "auto",
         bits: int | None = 4,
@@ -84,6 +86,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             width=width,
             pairs=pairs,
             skip=skip,
+            dropout=dropout,
             n_hidden=n_hidden,
             window=window,
             bits=bits,

@@ -14,7 +14,8 @@ from qornn.integer.state import check_activation_bits
 from qornn.maps import OrthogonalMap
 from qornn.tasks.base import check_count
 
-STACK: Final = {"layers": 2, "width": 16, "pairs": None, "skip": False}  # defaults of what only stacks have
+# Defaults of what only stacks have.
+STACK: Final = {"layers": 2, "width": 16, "pairs": None, "skip": False, "dropout": 0.0}
 
 
 def check_settings(estimator: Any) -> None:
@@ -30,6 +31,7 @@ def check_settings(estimator: Any) -> None:
     if real("lr", estimator.lr) == 0:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
     real("noise", estimator.noise)
+    real("dropout", estimator.dropout, below=1)
     real("validation_fraction", estimator.validation_fraction, below=1)
     if not isinstance(estimator.map, str | OrthogonalMap):
         raise SettingsError(f"map must be the name of a map, such as 'bjorck', got {estimator.map!r}")

@@ -73,6 +73,7 @@ class StackOfRotations(Design):
                 sequences.x.shape[2],
                 n_o,
                 **self.shape,
+                dropout=float(asked.dropout),
                 bits=bits,
                 state_bits=None if bits is None else state_bits,
                 input_bits=None if bits is None else INPUT_BITS,

@@ -42,6 +42,17 @@ def check_trained_bits(trained: list[int | None], asked: int | None) -> None:
             )
 
 
+def refuse_choices(**asked: object) -> None:
+    """Refuse what could be chosen for other networks, where training has decided everything."""
+    left = {"scheme": None, "requant": "multiplier", "alpha_h": None, "clip": 1.0}
+    for name, value in asked.items():
+        if value != left[name]:
+            raise SettingsError(
+                f"{name}={value!r} has no meaning here: all layers were rounded in training, so nothing is left to "
+                f"choose; leave {name} out"
+            )
+
+
 def state_limit(
     alpha_h: str | float | None, W: RecurrentMatrix, U: Matrix, source: Source, k_a: int, max_h: float
 ) -> str | float:

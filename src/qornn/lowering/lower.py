@@ -11,7 +11,7 @@ from qornn.integer.program import IntegerProgram
 from qornn.integer.state import Source
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
-from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits
+from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits, refuse_choices
 from qornn.lowering.inputs import check_trained, input_of
 from qornn.lowering.layer import Choices, Lowered, lowering_of
 from qornn.lowering.refit import refit as train_readout
@@ -65,6 +65,8 @@ def lower(
     )
     model, task = open_source(source)
     check_trained_bits([layer.state_bits for layer in model.layers], activation_bits)
+    if all(layer.rounds for layer in model.layers):
+        refuse_choices(scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     _check_refit(refit, model, task, readout)
     refuse_non_finite(model)
     lowerings = [lowering_of(layer) for layer in model.layers]

@@ -81,9 +81,19 @@ class SequenceLayer(nn.Module):
         """Move the steps of its grid, if they should; the factors (n_h,) by which its outputs change, if they do."""
         return None
 
+    @property
+    def rescales(self) -> bool:
+        """Whether `settle` may ever return factors."""
+        return False
+
     def absorb(self, factors: Tensor) -> None:
         """Its inputs were multiplied by these (n_i,): divide its weights, so that nothing else changes."""
-        raise NotImplementedError(f"{type(self).__name__} cannot follow a layer whose outputs are rescaled")
+        raise NotImplementedError
+
+    @property
+    def follows(self) -> bool:
+        """Whether it can read a layer that rescales its outputs."""
+        return type(self).absorb is not SequenceLayer.absorb
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
         """What the numbers are that it is about to read."""

@@ -143,6 +143,10 @@ class Rotations(SequenceLayer):
     def rounds(self) -> bool:
         return self.steps is not None
 
+    @property
+    def rescales(self) -> bool:
+        return self.rounds
+
     def enter_stack(self) -> None:
         self.normalised = True
 

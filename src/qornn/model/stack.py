@@ -21,6 +21,7 @@ from qornn.model.rotations import Rotations
 
 Finals = tuple[Tensor, ...]
 INPUT_BITS = 8
+KINDS = "an OrthogonalRecurrence, Rotations, a Mix or another SequenceLayer"
 
 
 class Stack(ReadsOut):
@@ -250,14 +251,20 @@ class _Signal:
 
 def _check_layers(layers: Sequence[SequenceLayer]) -> None:
     if isinstance(layers, nn.Module) or not len(layers):
-        raise SettingsError("a stack takes a list of at least one OrthogonalRecurrence")
+        raise SettingsError(f"a stack takes a list of at least one layer: {KINDS}")
     for i, layer in enumerate(layers):
         if not isinstance(layer, SequenceLayer):
-            raise SettingsError(f"layer {i} of a stack must be an OrthogonalRecurrence, got {type(layer).__name__}")
+            raise SettingsError(f"layer {i} of a stack must be {KINDS}, got {type(layer).__name__}")
         if i and layer.n_i != layers[i - 1].n_h:
             raise SettingsError(
                 f"layer {i} reads {layer.n_i} numbers, but layer {i - 1} has {layers[i - 1].n_h} units; "
                 f"make it with n_i={layers[i - 1].n_h}"
+            )
+        if i and layers[i - 1].rescales and not layer.follows:
+            after, before = type(layer).__name__, type(layers[i - 1]).__name__
+            raise SettingsError(
+                f"layer {i} ({after}) cannot follow layer {i - 1} ({before}), whose outputs change their scale in "
+                "training: put a Mix between them, or define absorb()"
             )
         if layer.skip and (not i or layer.skip != layers[i - 1].n_i):
             before = f"layer {i - 1} reads {layers[i - 1].n_i}" if i else "there is no layer before it"

@@ -185,6 +185,31 @@ def test_streaming_step_by_step_equals_the_law(steps, codes, skip, tmp_path):
         assert (found["y"] == (law_y[:, -1] if steps == "all" else law_y)).all()
 
 
+MEMORIES = [{"differences": True}, {"hold": True}, {"differences": True, "hold": True, "stem": False}]
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+@pytest.mark.parametrize(("steps", "window"), [*product(STEPS, [1, 3])])
+def test_what_is_remembered_is_that_of_the_law(steps, window, kind, tmp_path):
+    """Of whole sequences, and from step to step."""
+    program = make_stack(11, steps=steps, window=window, channels=2, skip=True, pairs=4, steps_max=6, **kind)
+    x = random_input(program, 3, B=2, T=25)
+    states, answers = assert_same(program, opened(program, tmp_path), x)
+    assert np.unique(states).size > 5
+    running = opened(program, tmp_path, single_step=True)
+    shapes = {fed.name: fed.shape[1] for fed in running.get_inputs() if fed.name != "x_t"}
+    assert shapes["kept"] == 2
+    kept = {name: np.zeros((2, width), np.int32) for name, width in shapes.items()}
+    for t in range(25):
+        found = run(running, {"x_t": as_fed(program, x[:, t]), **kept})
+        kept = {name: found[f"{name}_next"] for name in kept}
+    session = program.session()
+    for row in x[0]:
+        session.step(row)
+    assert (kept["kept"][0] == session.h[:2]).all()
+    assert (found["y"] == (answers[:, -1] if steps == "all" else answers)).all()
+
+
 @pytest.mark.parametrize("skip", [False, True])
 def test_rotations_behind_another_kind_of_layer(skip, tmp_path):
     sizes = {"n_i": 3, "n_h": 8, "n_o": 1, "k": 4, "k_U": 4, "k_a": 8, "e": 2, "m": 0}

@@ -11,34 +11,52 @@ def R(v, s):
     return size if v >= 0 else -size
 
 
+def ilog(v):
+    """A logarithm in straight pieces, with two bits below the leading one; odd."""
+    if v <= 0:
+        return -ilog(-v) if v else 0
+    e = v.bit_length() - 1
+    return ((e + 1) << 2) | ((v << 2 >> e) & 3)
+
+
 class Oracle:
     """The states of one sequence of one program."""
 
     def __init__(self, program):
         self.program = program
         self.states = [[0] * layer.n_state for layer in program.layers]
+        self.last = {}  # raw samples, by channel
         self.sums, self.T = [0] * program.n_out, 0
         self.largest = defaultdict(int)  # |sum| by layer, "readout" among them
 
     def step(self, raw):
         """The outputs after one step."""
-        x, skip = self._input(raw), None
+        x, skip = self.read(raw), None
         for i, layer in enumerate(self.program.layers):
             y = {"rotations": self._rotations, "mix": self._mix}[layer.kind](i, layer, x, skip)
             x, skip = y, x
         return self._read(x)
 
-    def _input(self, raw):
+    def read(self, raw):
+        """What the first layer reads."""
         part = self.program.input
         if part.kind == "codes":
             return int(raw)
-        top, found = 2 ** (part.bits - 1), []
+        top, found, differences = 2 ** (part.bits - 1), [], []
         for i, sample in enumerate(raw.tolist()):
             c = i % len(part.offset)
+            before = self.last.get(c)
+            if part.hold and sample == -(2**15):
+                sample = before
+            differences.append(0 if before is None or sample is None else ilog(sample - before))
+            if sample is None:
+                found.append(0)
+                continue
             o, m, s = int(part.offset[c]), int(part.multiplier[c]), int(part.shift[c])
             v = ((sample - o) * m + (2 ** (s - 1) if s else 0)) // 2**s
             found.append(min(max(v, -top), top - 1))
-        return found
+            self.last[c] = sample
+        return found + differences if part.differences else found
 
     def _met(self, where, *sums):
         self.largest[where] = max(self.largest[where], *(abs(v) for v in sums))

@@ -27,6 +27,8 @@ class Shape:
     window: int = 1
     input_bits: int = 8
     narrow: bool = True
+    differences: bool = False
+    hold: bool = False
     bits: int = 4
     state_bits: int = 8
     lambda_bits: int = 8
@@ -74,6 +76,8 @@ def make_input(rng, shape):
             "multiplier": rng.integers(0, 2**bits, n),
             "shift": rng.integers(bits - 6, bits + 1, n),
         }
+    if shape.differences or shape.hold:
+        given |= {"low": max(given["low"], -(2**15) + 1), "differences": shape.differences, "hold": shape.hold}
     return Samples(bits=shape.input_bits, alpha=1.0, window=shape.window, **given)
 
 
@@ -165,7 +169,7 @@ def sources_of(input, layers):
 @st.composite
 def stacks(draw, **fixed):
     """Small stacks of every kind."""
-    steps = draw(st.sampled_from(["mean", "last", "all"]))
+    steps, differences = draw(st.sampled_from(["mean", "last", "all"])), draw(st.booleans())
     shape = {
         "stem": draw(st.booleans()),
         "layers": draw(st.integers(1, 2)),
@@ -175,7 +179,9 @@ def stacks(draw, **fixed):
         "codes": draw(st.booleans()),
         "channels": draw(st.integers(1, 3)),
         "window": draw(st.integers(1, 3)),
-        "input_bits": draw(st.integers(2, 12)),
+        "differences": differences,
+        "hold": draw(st.booleans()),
+        "input_bits": draw(st.integers(8 if differences else 2, 12)),
         "narrow": draw(st.booleans()),
         "bits": draw(st.integers(2, 8)),
         "state_bits": draw(st.integers(4, 16)),

@@ -258,8 +258,9 @@ def random_input(program, seed, B=3, T=6):
     if isinstance(program.input, Codes):
         return rng.integers(0, program.n_i, (B, T))
     low, high = program.input.low, program.input.high
-    raw = rng.integers(low, high + 1, (B, T, program.n_i))
-    return np.where(rng.random(raw.shape) < 0.2, rng.choice([low, high], raw.shape), raw)
+    raw = rng.integers(low, high + 1, (B, T, program.input.n_raw))
+    raw = np.where(rng.random(raw.shape) < 0.2, rng.choice([low, high], raw.shape), raw)
+    return np.where(rng.random(raw.shape) < 0.2, -(2**15), raw) if program.input.hold else raw
 
 
 def same(a, b):

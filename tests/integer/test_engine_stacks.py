@@ -19,6 +19,7 @@ from qornn.integer.simulate import SaturationWarning, simulate
 
 pytestmark = pytest.mark.skipif(library() is None, reason="installed without the native integer engine")
 WIDTHS = (1, 3, 4, 5, 16, 17, 33)  # about the kernels' blocks of 4 and 16 rows
+MEMORIES = [{"differences": True}, {"hold": True, "window": 2}, {"differences": True, "hold": True, "narrow": False}]
 T = 37  # more than twice the steps that go through a layer at once
 
 
@@ -63,7 +64,7 @@ def test_every_width_of_weights_and_states(bits):
 
 
 @pytest.mark.parametrize("steps", ["last", "all", "mean"])
-@pytest.mark.parametrize("kind", [{"codes": True, "channels": 5}, {"window": 3}, {"narrow": False}])
+@pytest.mark.parametrize("kind", [{"codes": True, "channels": 5}, {"window": 3}, {"narrow": False}, *MEMORIES])
 def test_inputs_readouts_and_lengths(kind, steps):
     for seed, stem in ((1, True), (2, False)):
         program = make_stack(seed, stem=stem, skip=True, steps=steps, steps_max=8, **kind)

@@ -120,7 +120,7 @@ def test_a_stream_gives_the_law_s_answers_at_every_step(program, seed):
                 states, want = simulate(program, x[:, : t + 1])
                 want = want[:, -1] if program.readout.every else want
                 assert (y == want[0]).all()
-                where = sum(layer.n_state for layer in program.layers[: program.shown])
+                where = sum(part.n_state for part in program.keepers[: 1 + program.shown])
                 assert (session.h[where : where + program.n_shown] == states[0, -1]).all()
                 steps = program.readout.counts(t + 1)
                 assert session.count == steps

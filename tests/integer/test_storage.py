@@ -67,7 +67,7 @@ def test_a_file_of_schema_3_opens_as_it_was(tmp_path):
     for program in (bases()[3], bases()[1]):
         program.save(path)
         _, facts, tensors = split(path.read_bytes())
-        assert facts["schema"] == 4
+        assert facts["schema"] == 5
         facts["schema"] = 3
         facts["input"].pop("window", None)
         facts["readout"].pop("steps_max", None)
@@ -186,8 +186,8 @@ def filled(packed):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("schema", value=5), "was made by a newer qornn, schema 5; this one reads up to 4: upgrade"),
-        (put("schema", value=0), "schema 0, where a number up to 4 should be"),
+        (put("schema", value=6), "was made by a newer qornn, schema 6; this one reads up to 5: upgrade"),
+        (put("schema", value=0), "schema 0, where a number up to 5 should be"),
         (put("schema", value="1"), "schema '1', where a number"),
         (put("schema", value=True), "schema True, where a number"),
         (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),

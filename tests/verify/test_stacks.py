@@ -38,6 +38,13 @@ CASES = [
     {"bits": 4, "width": 6, "pairs": 2, "skip": True, "stem": False, "floats": True, "steps": "last", "channels": 3},
     {"bits": 2, "width": 17, "pairs": 9, "layers": 1, "bits_V": 3, "steps_max": 2, "channels": 5, "window": 3},
 ]
+# With samples that are remembered.
+MEMORIES = [
+    {"bits": 4, "width": 7, "pairs": 6, "channels": 3, "window": 2, "differences": True, "skip": True},
+    {"bits": 5, "width": 6, "pairs": 5, "channels": 2, "hold": True, "steps": "last", "stem": False},
+    {"bits": 3, "width": 5, "pairs": 4, "window": 3, "differences": True, "hold": True, "narrow": False},
+]
+CASES += MEMORIES
 
 
 def name_of(case):
@@ -101,6 +108,40 @@ def test_helium_is_exact(tmp_path, case):
     assert verify(export.c(stack(CASES[case]), tmp_path / "out", name="net", vector_steps=4), "cortex-m55").exact
 
 
+@pytest.mark.usefixtures("one_emulator")
+@pytest.mark.parametrize("target", ["host", *DEVICES])
+@pytest.mark.parametrize("case", MEMORIES, ids=name_of)
+def test_what_is_remembered_is_exact_everywhere(tmp_path, case, target):
+    """From floats too, where NaN is a missing sample."""
+    mcu()
+    program = stack(case)
+    units = {"raw_scale": np.exp2(np.arange(program.input.channels) - 3)}
+    program = replace(program, input=replace(program.input, **units))
+    result = verify(export.c(program, tmp_path / "out", name="net", vector_steps=9), target)
+    assert result.exact, result.difference
+
+
+@pytest.mark.parametrize("case", MEMORIES, ids=name_of)
+def test_floats_in_double_may_be_missing(tmp_path, case):
+    program = stack(case)
+    program = replace(program, input=replace(program.input, scale=0.5))
+    assert verify(export.c(program, tmp_path / "out", name="net", vector_steps=40)).exact
+
+
+@pytest.mark.parametrize("case", MEMORIES, ids=name_of)
+def test_what_is_remembered_is_ram_and_said(tmp_path, case):
+    """Two bytes per channel, and the differences; no constant but those of the same samples without memory."""
+    program = stack(case)
+    made = make(program, name="net", vector_steps=1, command="")
+    files = {name: text.decode() for name, text in made.files.items()}
+    assert f"int16_t kept[{program.input.channels}];" in files["net.h"]
+    assert f"#define net_N_I {program.input.channels * program.input.window}\n" in files["net.h"]
+    assert ("with companded differences" in files["README.md"]) == program.input.differences
+    assert ("-32768 is missing" in files["net.h"]) == program.input.hold
+    arrays = arrays_of("", program.input.fields(0)).values()
+    assert sum(array.nbytes for array in arrays) == program.input.stored_bytes
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_emulator")
 def test_a_step_is_small_and_fast(tmp_path):
@@ -135,6 +176,9 @@ def test_no_sum_has_more_than_32_bits(tmp_path):
 
     assert forda().input.narrow
     assert not helpers(forda(), "narrow")
+    remembering = forda(differences=True, hold=True)
+    assert remembering.input.narrow
+    assert not helpers(remembering, "remembering")
     made = (make_stack(seed, narrow=False, channels=7) for seed in range(9))
     assert helpers(next(wide for wide in made if not wide.input.narrow), "wide")  # so that the test can fail
 

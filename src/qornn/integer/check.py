@@ -96,6 +96,13 @@ def number(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ProgramError(f"{name} must be true or false, got {value!r}")
+    return bool(value)
+
+
 def finite(name: str, value: Any) -> float:
     """A number that is neither NaN nor infinite."""
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)

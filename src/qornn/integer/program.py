@@ -91,8 +91,17 @@ class IntegerProgram(Checked):
 
     @property
     def n_state(self) -> int:
-        """Numbers kept from step to step, in all layers."""
-        return sum(layer.n_state for layer in self.layers)
+        """Numbers kept from step to step, by the input and all layers."""
+        return sum(part.n_state for part in self.keepers)
+
+    @property
+    def keepers(self) -> tuple[Input | Layer, ...]:
+        """What may keep numbers from step to step, in the order of the state; all of them are 0 at the start."""
+        return self.input, *self.layers
+
+    def apart(self, h: np.ndarray) -> list[np.ndarray]:
+        """Whole states as those of each keeper.  # (B, n_state) -> (B, n) each"""
+        return np.split(h, np.cumsum([part.n_state for part in self.keepers])[:-1], 1)
 
     @property
     def shown(self) -> int:
@@ -213,7 +222,7 @@ class IntegerProgram(Checked):
         return raw, lengths.astype(np.int64), clipped
 
     def run(self, x: Any, lengths: Any = None, *, saturate: bool = False, threads: int | None = None) -> np.ndarray:
-        """Outputs of raw integers (B, T, n_i) or codes (B, T), by the native engine.  # (B, n_o) or (B, T, n_o)"""
+        """Outputs of raw integers (B, T, n_raw) or codes (B, T), by the native engine.  # (B, n_o) or (B, T, n_o)"""
         from qornn.integer.engine.run import run
 
         return run(self, x, lengths, saturate=saturate, threads=threads)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qornn.integer.program import IntegerProgram
 
-States = list[np.ndarray]  # of each layer, (B, n_state) int64
+States = list[np.ndarray]  # of the input, then of each layer, (B, n_state) int64
 
 
 class SaturationWarning(UserWarning):
@@ -21,7 +21,7 @@ def simulate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """States (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
 
-    The states are those of the last layer that has any. x are raw integers (B, T, n_i), or codes (B, T).
+    The states are those of the last layer that has any. x are raw integers (B, T, n_raw), or codes (B, T).
     """
     raw, lengths, clipped = program.accept(x, lengths, saturate=saturate)
     warn_clipped(clipped, raw.size)
@@ -32,7 +32,7 @@ def simulate(
     for t in range(T):
         states, h = step(program, states, raw[:, t])
         running = t < lengths
-        every[:, t] = np.where(running[:, None], states[shown], 0)
+        every[:, t] = np.where(running[:, None], states[1 + shown], 0)
         if readout.every:
             read[:, t] = np.where(running[:, None], h, 0)
         taken, counted = readout.take((held, counts), h)
@@ -42,14 +42,14 @@ def simulate(
 
 def start(program: IntegerProgram, B: int) -> States:
     """The zero states of B sequences."""
-    return [np.zeros((B, layer.n_state), np.int64) for layer in program.layers]
+    return [np.zeros((B, part.n_state), np.int64) for part in program.keepers]
 
 
 def step(program: IntegerProgram, states: States, raw: np.ndarray) -> tuple[States, np.ndarray]:
-    """The next states of all layers, and the output of the last.  # raw (B, n_i), or codes (B,)"""
-    x, skip = program.input.integers(raw), None
-    following = []
-    for layer, state in zip(program.layers, states, strict=True):
+    """The next states of the input and all layers, and the output of the last.  # raw (B, n_raw), or codes (B,)"""
+    kept, x = program.input.step(states[0], raw)
+    skip, following = None, [kept]
+    for layer, state in zip(program.layers, states[1:], strict=True):
         state, y = layer.step(state, x, skip)
         following.append(state)
         x, skip = y, x

@@ -26,7 +26,9 @@ from qornn.integer.readout import READOUTS
 from qornn.integer.storage_old import as_one_layer, refuse_retired
 
 FORMAT: Final = "qornn-program"
-SCHEMA: Final = 4  # 3: no rotations, mixes, means or windows; 1 and 2: of one recurrent layer (storage_old.py)
+# 4: no samples that are remembered; 3: no rotations, mixes, means or windows; 1 and 2: of one recurrent layer
+# (storage_old.py)
+SCHEMA: Final = 5
 LAYERED: Final = 3  # the first of a list of layers
 HEADER_LIMIT: Final = 2**20  # bytes of names, numbers and provenance: a thousandth of this is usual
 FILE_LIMIT: Final = 2**30

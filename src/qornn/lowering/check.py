@@ -14,7 +14,7 @@ from qornn.integer.readout import FLOAT32
 from qornn.integer.rounding import round_half_away
 from qornn.integer.simulate import start
 from qornn.lowering.calibrate import Calibration
-from qornn.lowering.inputs import lengths_of, raw_input
+from qornn.lowering.inputs import lengths_of
 
 Factors = tuple[np.ndarray, np.ndarray, np.ndarray]  # c_W, c_U and the bias of every row, in states
 
@@ -36,10 +36,10 @@ def check_states(program: IntegerProgram, seen: Calibration, exact: list[Factors
     """Run the program on calibration data and count the states of each layer; None where no factor was rounded."""
     counts = [Counts() for _ in program.layers]
     for part in seen.batches:
-        raw, lengths, _ = program.accept(raw_input(program, part), lengths_of(part), saturate=True)
-        states = start(program, len(raw))
-        for t in range(raw.shape[1]):
-            x, skip, running = program.input.integers(raw[:, t]), None, t < lengths
+        read, lengths = program.input.read(part.x.cpu().numpy()), lengths_of(part)
+        _, *states = start(program, len(read))
+        for t in range(read.shape[1]):
+            x, skip, running = read[:, t], None, np.full(len(read), True) if lengths is None else t < lengths
             for i, layer in enumerate(program.layers):
                 before = states[i]
                 states[i], y = layer.step(before, x, skip)

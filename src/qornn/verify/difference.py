@@ -76,8 +76,7 @@ def _locate(at: int, rows: dict[str, np.ndarray], program: IntegerProgram) -> Di
         else:
             got, key = rows["state"], "unit"
             raw = program.input.clip(rows["input"]).reshape(1, *program.input.shape)
-            edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
-            want = np.concatenate(step(program, np.split(rows["before"][None], edges, 1), raw)[0], 1)[0]
+            want = np.concatenate(step(program, program.apart(rows["before"][None]), raw)[0], 1)[0]
         first = int(np.flatnonzero(got != want)[0])
         where: dict[str, Any] = {key: first}
         return Difference(step=at, **where, got=got[first].item(), want=want[first].item())

@@ -55,6 +55,8 @@ def literal(value: Any) -> str:
     ('(-2147483647 - 1)', '3.0f', '7u')
     """
     if isinstance(value, np.float32):
+        if np.isnan(value):
+            return "(0.0f / 0.0f)"  # NAN needs a header that bare devices lack
         text = f"{value:.9g}"
         return (text if set(text) & set(".e") else text + ".0") + "f"
     if isinstance(value, np.float64):

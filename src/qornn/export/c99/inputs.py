@@ -10,8 +10,9 @@ import numpy as np
 
 from qornn.export.c99.arrays import array
 from qornn.export.c99.folder import fill
-from qornn.export.c99.layers import Member
+from qornn.export.c99.layers import Kept, Member, cleared
 from qornn.integer.inputs import Codes, Samples
+from qornn.integer.inputs.memory import MISSING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,8 @@ class InputCode:
     argument: str  # for it, in NAME_step
     lines: list[str]  # of NAME_step, before the layers
     members: list[Member]  # of NAME_state
+    kept: list[Kept] = field(default_factory=list)  # of them, what goes from step to step
+    clear: list[str] = field(default_factory=list)  # lines: before a sequence
     words: dict[str, str] = field(default_factory=dict)  # of the templates
 
 
@@ -49,18 +52,25 @@ def _codes(part: Codes, name: str, room: int) -> InputCode:
 
 def _samples(part: Samples, name: str, room: int) -> InputCode:
     comment = "" if room == part.n_i else f"{part.n_i} inputs, and zeros up to whole words of weights"
+    n, held = part.n_state, f"; {MISSING} is missing, and the last one stands for it" if part.hold else ""
+    last = Member(type="int16_t", name="kept", shape=(n,), comment="last raw samples, highest bit turned; 0: none yet")
+    kept = [Kept(n=n, states="((s)->kept)", unit="int16_t", top=part.top, signed=part.signed)] if n else []
+    step = f"qornn_remember(&{name}_input, x, s->kept, s->x);" if n else f"qornn_quantize(&{name}_input, x, s->x);"
+    limits = f"clamped to {part.low}..{part.high}{held}; returns 0."
     return InputCode(
         parameter="const int16_t *x",
         before="const int16_t *before",
         argument="s->x",
-        lines=[f"qornn_quantize(&{name}_input, x, s->x);"],
-        members=[Member(type="int16_t", name="x", shape=(room,), comment=comment)],
+        lines=[step],
+        members=[Member(type="int16_t", name="x", shape=(room,), comment=comment), *([last] if n else [])],
+        kept=kept,
+        clear=cleared("kept", n) if n else [],
         words={
             **(_quantize(part, name) if part.takes_floats else NO_FLOATS),
             "parameter": "const int16_t *x",
             "argument": "x",
             "example_argument": "x",
-            "step_comment": f"/* One step of {name}_N_I raw samples, clamped to {part.low}..{part.high}; returns 0. */",
+            "step_comment": f"/* One step of {name}_N_I raw samples, {limits} */",
         },
     )
 
@@ -70,16 +80,19 @@ def _quantize(samples: Samples, name: str) -> dict[str, str]:
     offset = "" if samples.plain else f" + {name}_input_offset[c]"
     following = "c++" if samples.window == 1 else f"c = c + 1 < {samples.channels}u ? c + 1 : 0"  # no division
     facts = {"name": name, "offset": offset, "next": following, "low": samples.low, "high": samples.high}
+    facts |= {"nan": MISSING if samples.hold else samples.low}
+    facts |= {"nan_is": f"NaN is missing, {MISSING}" if samples.hold else "NaN gives the lowest"}
     if samples.raw_scale is None:
         kind, facts["gain"] = "quantize_gain", array(f"{name}_gain", samples.gain())
     else:
         exponents = (np.frexp(samples.raw_scale)[1] - 1).astype(np.int8)
         kind, facts["exponents"] = "quantize_shift", array(f"{name}_raw_exponent", exponents)
+    held = f"; NaN is a missing one, {MISSING}" if samples.hold else ""
     parts = {"quantize_h": f"{kind}.h", "quantize_c": f"{kind}.c", "replay_floats": "replay_floats.c"}
     found = {word: fill(template, facts) for word, template in parts.items()}
     return found | {
-        "quantize_note": f"`{name}_quantize(samples, x)` makes them of {samples.n_i} floats in the units of\n"
-        "the training data, as a sensor gives them.\n\n",
+        "quantize_note": f"`{name}_quantize(samples, x)` makes them of {samples.n_raw} floats in the units of\n"
+        f"the training data, as a sensor gives them{held}.\n\n",
         "replay_x": f"\n#ifndef {name}_NO_QUANTIZE\n    int16_t made[{name}_N_I];\n#endif",
     }
 

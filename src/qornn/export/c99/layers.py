@@ -42,6 +42,17 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Numbers of NAME_state that go from step to step."""
+
+    n: int
+    states: str  # an expression: where they are, of the NAME_state that s points to
+    unit: str  # their type
+    top: int  # the largest magnitude
+    signed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Place:
     """Where a layer stands, and the length of the buffers around it."""
 
@@ -71,6 +82,11 @@ class Code:
     filled: int = 0  # bytes that fill rows of weights up to whole words, which are stored but not the program's
     skips: bool = False  # whether its step also reads `before`, what the layer before was given
     checks: str = ""
+
+    @property
+    def kept(self) -> list[Kept]:
+        n, top, signed = self.layer.n_state, self.layer.top, self.layer.signed
+        return [Kept(n=n, states=self.states, unit=self.unit, top=top, signed=signed)] if n else []
 
 
 def layer_codes(program: IntegerProgram, name: str) -> list[Code]:

@@ -25,7 +25,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 5  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 6  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -115,7 +115,7 @@ def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict
         "facts": "\n".join(f"   {line}" for line in facts(program)),
         "memory": table(memory(layers, readout, data=data, state=kept, outputs=outputs)),
         "work": table(work(program)),
-        "n_i": program.n_i,
+        "n_i": program.input.n_raw,
         "n_h": program.n_out,
         "n_o": program.n_o,
         "bits_h": last.output.bits,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qornn.export.c99.arrays import initializer
 from qornn.export.c99.inputs import InputCode
-from qornn.export.c99.layers import Code, Member
+from qornn.export.c99.layers import Code, Kept, Member
 from qornn.export.c99.readouts import ReadoutCode
 
 INDENT = "    "
@@ -32,7 +32,7 @@ def members(layers: list[Code], x: InputCode, readout: ReadoutCode) -> list[Memb
 def words(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> dict[str, object]:
     """What the templates say of the state and of a step."""
     kept, last = members(layers, x, readout), layers[-1]
-    units = [code for code in layers if code.layer.n_state]
+    units = [*x.kept, *(part for code in layers for part in code.kept)]
     return {
         "state_fields": "\n".join(map(str, kept)),
         "state_bytes": state_bytes(kept),
@@ -43,9 +43,9 @@ def words(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> 
         "layer_structs": "\n".join(initializer(code.layer.struct, code.name, code.fields) for code in layers),
         "checks": "".join(code.checks for code in layers),
         "layer_steps": "\n".join(_layer_step(name, i, code, x, readout, layers) for i, code in enumerate(layers)),
-        "init": _lines([*(line for code in layers for line in code.clear), *readout.clear]),
+        "init": _lines([*x.clear, *(line for code in layers for line in code.clear), *readout.clear]),
         "step": _lines([*x.lines, *_walk(name, layers, x, readout), "return QORNN_OK;"]),
-        "n_state": sum(code.layer.n_state for code in layers),
+        "n_state": sum(part.n for part in units),
         "unit_at": _lines(_unit_at(units, name)),
         "set_unit": _lines(_set_unit(units, name)),
         "n_read": readout.n_read,
@@ -77,33 +77,28 @@ def _walk(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> 
     return [*lines, readout.step.replace("@h@", given[-1])] if readout.step else lines
 
 
-def _unit_at(layers: list[Code], name: str) -> list[str]:
-    """Of all layers' units one after another, number j."""
+def _unit_at(units: list[Kept], name: str) -> list[str]:
+    """Of all units one after another, number j."""
     lines = []
-    for code in layers[:-1]:
-        n = code.layer.n_state
-        lines += [f"if (j < {n}u) {{", f"    return {_of(code, name)}[j];", "}", f"j -= {n}u;"]
-    return [*lines, f"return {_of(layers[-1], name)}[j];"]
+    for part in units[:-1]:
+        lines += [f"if (j < {part.n}u) {{", f"    return {_example(part.states, name)}[j];", "}", f"j -= {part.n}u;"]
+    return [*lines, f"return {_example(units[-1].states, name)}[j];"]
 
 
-def _set_unit(layers: list[Code], name: str) -> list[str]:
+def _set_unit(units: list[Kept], name: str) -> list[str]:
     """A state spread over its whole range from 17 random bits."""
     lines = []
-    for code in layers:
-        n, sign = code.layer.n_state, "(seed & 1u) != 0u ? -h : h" if code.layer.signed else "h"
+    for part in units:
+        sign = "(seed & 1u) != 0u ? -h : h" if part.signed else "h"
         lines += [
-            f"if (j < {n}u) {{",
-            f"    const int32_t h = (int32_t)((seed >> 16) & {code.layer.top}u);",
-            f"    {_of(code, name)}[j] = ({code.unit})({sign});",
+            f"if (j < {part.n}u) {{",
+            f"    const int32_t h = (int32_t)((seed >> 16) & {part.top}u);",
+            f"    {_example(part.states, name)}[j] = ({part.unit})({sign});",
             "    return;",
             "}",
-            f"j -= {n}u;",
+            f"j -= {part.n}u;",
         ]
     return lines[:-1]
-
-
-def _of(code: Code, name: str) -> str:
-    return _example(code.states, name)
 
 
 def _example(expression: str, name: str) -> str:

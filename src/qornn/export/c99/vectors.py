@@ -29,18 +29,18 @@ class Vectors:
     """One row a step: the sequences one after another, then the probes."""
 
     steps: int  # of a sequence
-    inputs: np.ndarray  # (steps, n_i) int16, or (steps, 1) codes
-    states: np.ndarray  # (steps, n_state) int16, of all layers one after another
+    inputs: np.ndarray  # (steps, n_raw) int16, or (steps, 1) codes
+    states: np.ndarray  # (steps, n_state) int16, of the input and all layers one after another
     outputs: np.ndarray  # (steps, n_o) float32 or int32
     held: np.ndarray  # (steps, n_out + 1) int32 of a mean: Σh and T; else (steps, 0)
-    samples: np.ndarray  # (few, n_i) float32: the second sequence's first inputs are made of them
+    samples: np.ndarray  # (few, n_raw) float32: the second sequence's first inputs are made of them
 
 
 def vectors(program: IntegerProgram, steps: int) -> Vectors:
     """Inputs of that many steps a sequence, extremes common among them, with the law's states and outputs."""
     rng = np.random.default_rng(SEED)
     inputs = program.input.draw(rng, SEQUENCES * steps + PROBES)
-    samples = program.input.draw_floats(rng, max(1, min(steps, SAMPLED_STEPS, SAMPLED // program.n_i)))
+    samples = program.input.draw_floats(rng, max(1, min(steps, SAMPLED_STEPS, SAMPLED // program.input.n_raw)))
     if len(samples):
         inputs[steps : steps + len(samples)] = program.input.clip(program.input.from_floats(samples))
     raw = as_read(program, inputs)
@@ -69,17 +69,17 @@ def as_read(program: IntegerProgram, inputs: np.ndarray) -> np.ndarray:
 
 
 def probe_states(program: IntegerProgram) -> States:
-    """States from a 32-bit xorshift, as example_main.c makes them.  # a (PROBES, n_state) int64 for each layer"""
+    """States from a 32-bit xorshift, as example_main.c makes them.  # a (PROBES, n_state) int64 for each keeper"""
     s = SEED
     found = start(program, PROBES)
     for p in range(PROBES):
-        for layer, states in zip(program.layers, found, strict=True):
-            for j in range(layer.n_state):
+        for part, states in zip(program.keepers, found, strict=True):
+            for j in range(part.n_state):
                 s ^= s << 13 & 0xFFFFFFFF
                 s ^= s >> 17
                 s ^= s << 5 & 0xFFFFFFFF
-                h = (s >> 16) & layer.top
-                states[p, j] = -h if layer.signed and s & 1 else h
+                h = (s >> 16) & part.top
+                states[p, j] = -h if part.signed and s & 1 else h
     return found
 
 

@@ -14,6 +14,7 @@ from qornn.integer.program import IntegerProgram
 if TYPE_CHECKING:
     from onnx import TensorProto
 
+INPUT = "kept"  # what the input keeps
 Kept = dict[str, str]  # by name, what goes from step to step: states of layers, and what the readout holds
 
 
@@ -23,7 +24,8 @@ def sequences(program: IntegerProgram, graph: Graph) -> None:
     x = graph.input("x", fed.kind, ["B", "T", *fed.shape])
     layers = _layers(program, graph)
     first = next((i for i, layer in enumerate(program.layers) if layer.n_state), len(layers) - 1)
-    drive, skip = _drive(layers, graph, fed.integers(graph, x), fed.read)
+    integers, _ = fed.integers(graph, x, _start(graph, x, fed.kept) if fed.kept else "")
+    drive, skip = _drive(layers, graph, integers, fed.read)
     for i in range(first):
         _, h = layers[i].step(graph, "", drive)
         drive, skip = _drive(layers[i + 1 :], graph, h, numbers, skip)
@@ -44,9 +46,12 @@ def one_step(program: IntegerProgram, graph: Graph) -> None:
     """(x_t, h) -> (h_next, y), with a state for each layer that has one, and for what the readout holds."""
     fed, readout, widths = tensor(program.input), program.readout, _widths(program)
     x = graph.input("x_t", fed.kind, ["B", *fed.shape])
+    widths |= {INPUT: fed.kept} if fed.kept else {}
     kept = {name: graph.input(name, "INT32", ["B", width]) for name, width in widths.items()}
     layers = _layers(program, graph)
-    kept, h = _walk(program, layers, graph, kept, *_drive(layers, graph, fed.integers(graph, x), fed.read))
+    integers, after = fed.integers(graph, x, kept.get(INPUT, ""))
+    kept, h = _walk(program, layers, graph, kept, *_drive(layers, graph, integers, fed.read))
+    kept[INPUT] = after
     for name, width in widths.items():
         graph.output(kept[name], f"{name}_next", "INT32", ["B", width])
     y = pooled_outputs(readout, graph, kept) if readout.pooled else outputs(readout, graph, h)

@@ -41,17 +41,19 @@ def onnx(
 ) -> None:
     """Write the program as an ONNX model.
 
-    Whole sequences: x (B, T, n_i) int32, or codes (B, T) int64 -> y and states (B, T, n_h) int32, any B and T.
+    Whole sequences: x (B, T, n_raw) int32, or codes (B, T) int64 -> y and states (B, T, n_h) int32, any B and T.
     `states` are those of the last layer that has any; a program without states has no such output. There are no
     lengths: sequences of one batch are equally long, or padded outside and their own last step taken from `states`, or
     from y of a readout of every step.
-    One step, for streams: x_t (B, n_i) or (B,), h (B, n_h) int32 -> h_next, y; h starts at zero. A program of several
-    layers has h0, h1, … and h0_next, h1_next, …; a layer that keeps no state has none.
+    One step, for streams: x_t (B, n_raw) or (B,), h (B, n_h) int32 -> h_next, y; h starts at zero. A program of several
+    layers has h0, h1, … and h0_next, h1_next, …; a layer that keeps no state has none. Samples that are remembered, for
+    differences or where some are missing, add `kept` (B, channels), zero at first, and `kept_next`.
     A readout of the mean gives y = V Σh + T·bias, as `simulate` does, and `count`, T of each sequence (B, 1): values
     are y_scale·y/count, plus y_offset where the file has one. One step of it also takes `sum` (B, n_h) and `count`,
     zero at first, and gives `sum_next` and `count_next`. Both are halved as in `simulate`, so that a stream may run for
     ever.
-    Samples outside the declared range are clipped to it; a code outside the table stops the runtime.
+    Samples outside the declared range are clipped to it. Missing samples, where they are held, are −32768.
+    A code outside the table stops the runtime.
     `name` is the graph's, `command` what the file says made it.
     """
     path = Path(path)

@@ -23,7 +23,7 @@ class Session:
 
     def __init__(self, program: IntegerProgram) -> None:
         self.program = program
-        self._h = np.zeros((1, program.n_state), np.int16)  # of all layers, one after another
+        self._h = np.zeros((1, program.n_state), np.int16)  # of the input and all layers, one after another
         held = program.readout.start(1)  # of a mean Σh and T, else of no use
         self._sums, self._counts = held[0].astype(np.int32), held[1].astype(np.uint32)
         self._y = program.readout.outputs(*held)[0]
@@ -57,7 +57,7 @@ class Session:
 
     @property
     def h(self) -> np.ndarray:
-        """The current state, in integers, of all layers one after another.  # (n_state,) int16"""
+        """The current state, in integers, of the input and all layers one after another.  # (n_state,) int16"""
         return self._h[0].copy()
 
     @property
@@ -86,7 +86,7 @@ class Session:
         self._hold(self.program.readout.start(1))
 
     def step(self, x_t: Any, *, saturate: bool = False) -> np.ndarray:
-        """Take one sample (a code, or n_i raw integers) and give the outputs of the state after it.  # (n_o,)"""
+        """Take one sample (a code, or n_raw raw integers) and give the outputs of the state after it.  # (n_o,)"""
         program = self.program
         x = x_t if type(x_t) is np.ndarray else as_array(x_t)
         if not self._is_plain(x):  # refused in words, or clipped
@@ -98,8 +98,7 @@ class Session:
             bad = self._run(*self._arguments)
             assert not bad, "the code was checked"
             return self._y.copy()
-        edges = np.cumsum([layer.n_state for layer in program.layers])[:-1]
-        states, h = law.step(program, np.split(self._h.astype(np.int64), edges, 1), x[None].astype(np.int16))
+        states, h = law.step(program, program.apart(self._h.astype(np.int64)), x[None].astype(np.int16))
         self._h[:] = np.concatenate(states, 1)
         held = self._sums.astype(np.int64), self._counts.astype(np.int64)
         self._hold(program.readout.take(held, h))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qornn.integer import check
+from qornn.integer.check import INT16
 
 
 class Input(check.Checked, ABC):
@@ -18,6 +19,8 @@ class Input(check.Checked, ABC):
     noun: ClassVar[str]  # of what there are n_i
     multiplied: ClassVar[bool]  # whether its numbers meet every weight of a row; a code only reads a column
     skip: ClassVar[None] = None  # no layer gives it
+    top: ClassVar[int] = INT16[1]  # of a number that it keeps
+    signed: ClassVar[bool] = True  # so are those
 
     if TYPE_CHECKING:
 
@@ -42,6 +45,16 @@ class Input(check.Checked, ABC):
         """Of one step's raw integers."""
 
     @property
+    def n_raw(self) -> int:
+        """Raw integers of a step, or how many codes there are: what C calls NAME_N_I."""
+        return self.n_i
+
+    @property
+    def n_state(self) -> int:
+        """Numbers it keeps from step to step, all 0 at the start."""
+        return 0
+
+    @property
     @abstractmethod
     def limits(self) -> tuple[int, int]:
         """The least and the largest raw integer."""
@@ -63,7 +76,11 @@ class Input(check.Checked, ABC):
 
     @abstractmethod
     def integers(self, raw: np.ndarray) -> np.ndarray:
-        """What the first layer reads: x_i of raw samples, or codes as they are."""
+        """x_i of raw samples, each by itself, or codes as they are."""
+
+    def step(self, kept: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is kept after a step, and what the first layer reads.  # (B, n_state), (B, …) -> the same, (B, …)"""
+        return kept, self.integers(raw)
 
     @abstractmethod
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
@@ -84,6 +101,10 @@ class Input(check.Checked, ABC):
     @abstractmethod
     def from_network(self, x: np.ndarray) -> np.ndarray:
         """Raw integers of the x that the network itself sees."""
+
+    def read(self, x: np.ndarray) -> np.ndarray:
+        """What the first layer reads of the x that the network itself sees.  # (B, T, …)"""
+        return self.integers(self.accept(self.clip(self.from_network(x)), saturate=True)[0])
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, steps: int) -> np.ndarray:

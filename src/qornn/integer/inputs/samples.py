@@ -12,6 +12,7 @@ from qornn.errors import SettingsError
 from qornn.integer import check
 from qornn.integer.check import INT16, INT32
 from qornn.integer.inputs.base import Input, shape_of
+from qornn.integer.inputs.memory import COMPANDED_BITS, COMPANDED_TOP, LEAST, MISSING, remembered
 from qornn.integer.rounding import round_half_away
 
 RAW_SCALES: Final = (2.0**-120, 2.0**112)  # no float32 that is not normal reaches half of one, none overflows
@@ -26,9 +27,13 @@ class Samples(Input):
 
         x_i = clamp( ((raw − offset)·multiplier + half) >> shift ),  half = 2^(shift−1), or 0 when shift = 0
 
-    which carries the normalisation of the data. A step reads `window` samples one after another, all channels of each;
-    n_i = channels·window. Samples that come as floats, in the units of the training data, are
-    rounded to float32; with `raw_scale`, raw = round(sample/raw_scale). Without it the network saw them as they are:
+    which carries the normalisation of the data. A step reads `window` samples one after another, all channels of each.
+    With `differences` as many companded differences to the samples before follow, on the same grid of integers. With
+    `hold` a raw sample of −2^15 is missing: the last one of its channel stands for it, and before the first x_i = 0.
+    For both the last raw sample of each channel is remembered (memory.py).
+
+    Samples that come as floats, in the units of the training data, are rounded to float32; with `hold` NaN is a missing
+    one. With `raw_scale`, raw = round(sample/raw_scale). Without it the network saw them as they are:
     raw = round(x·gain + offset), where there is a `scale`.
     """
 
@@ -47,6 +52,8 @@ class Samples(Input):
     scale: float | None = None
     raw_scale: np.ndarray | None = None  # (channels,) float32, powers of two: division by them is exact everywhere
     window: int = 1  # samples that a step reads
+    differences: bool = False
+    hold: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check.number("input_bits", self.bits, INPUT_BITS[0], INPUT_BITS[-1]))
@@ -57,6 +64,7 @@ class Samples(Input):
         offset = check.integers("input offset", self.offset, np.int32, (None,), -(2**30), 2**30)
         object.__setattr__(self, "offset", offset)
         object.__setattr__(self, "window", check.number("samples of a window", self.window, 1, INPUTS // len(offset)))
+        self._check_memory()
         for name, dtype, high in (("multiplier", np.int32, INT32[1]), ("shift", np.uint8, 61)):
             array = check.integers(f"input {name}", getattr(self, name), dtype, offset.shape, 0, high)
             object.__setattr__(self, name, array)
@@ -70,6 +78,16 @@ class Samples(Input):
                 raise check.ProgramError(f"input raw_scale must be powers of two in 2^-120..2^112, got {raw_scale}")
             object.__setattr__(self, "raw_scale", check.frozen(raw_scale.astype(np.float32)))
 
+    def _check_memory(self) -> None:
+        for name in ("differences", "hold"):
+            object.__setattr__(self, name, check.flag(f"input {name}", getattr(self, name)))
+        if self.n_state and self.low < LEAST:
+            raise check.ProgramError(
+                f"input low must be at least {LEAST} of samples that are remembered: {MISSING} is none"
+            )
+        if self.differences and self.bits < COMPANDED_BITS:
+            raise check.ProgramError(f"differences take input_bits of {COMPANDED_BITS} or more, got {self.bits}")
+
     @staticmethod
     def can_scale(raw_scale: np.ndarray, shape: tuple[int, ...]) -> bool:
         """Whether these are raw units of channels of that shape: powers of two of ordinary size."""
@@ -82,16 +100,26 @@ class Samples(Input):
         return len(self.offset)
 
     @property
-    def n_i(self) -> int:
+    def n_raw(self) -> int:
         return self.channels * self.window
 
+    @property
+    def n_i(self) -> int:
+        return self.n_raw * (2 if self.differences else 1)
+
+    @property
+    def n_state(self) -> int:
+        return self.channels if self.differences or self.hold else 0
+
     def describe(self) -> str:
-        each = f"{self.channels} {self.noun}"
-        return each if self.window == 1 else f"{each}, {self.window} samples of each per step"
+        said = [f"{self.channels} {self.noun}"]
+        said += [f"{self.window} samples of each per step"] if self.window > 1 else []
+        said += ["with companded differences"] if self.differences else []
+        return ", ".join([*said, *(["missing samples held"] if self.hold else [])])
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (self.n_i,)
+        return (self.n_raw,)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -119,11 +147,11 @@ class Samples(Input):
         return shift < 32 and INT32[0] <= least and most + (1 << shift >> 1) <= INT32[1]
 
     def along(self, channels: np.ndarray) -> np.ndarray:
-        """What is said of each channel, for every number of a step.  # (channels,) -> (n_i,)"""
+        """What is said of each channel, for every number of a step.  # (channels,) -> (n_raw,)"""
         return channels if self.window == 1 else np.tile(channels, self.window)
 
     def integers(self, raw: np.ndarray) -> np.ndarray:
-        """x_i of raw samples.  # (..., n_i) -> (..., n_i) int64"""
+        """x_i of raw samples, none of them missing.  # (..., n_raw) -> (..., n_raw) int64"""
         shift = self.along(self.shift).astype(np.int64)
         half = np.where(shift > 0, 1 << np.maximum(shift - 1, 0), 0)
         multiplier = self.along(self.multiplier).astype(np.int64)
@@ -131,15 +159,30 @@ class Samples(Input):
         top = 2 ** (self.bits - 1)
         return x.clip(-top, top - 1)
 
+    def step(self, kept: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        kept, x = self.sequence(kept, raw[:, None])
+        return kept, x[:, 0]
+
+    def sequence(self, kept: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All steps at once: what is kept at their end, and what the first layer reads.  # raw (B, T, n_raw)"""
+        if not self.n_state:
+            return kept, self.integers(raw)
+        kept, held, differences = remembered(kept, raw.reshape(len(raw), -1, self.channels), self.low, self.high)
+        held = held.reshape(raw.shape)
+        x = np.where(held == MISSING, 0, self.integers(held))
+        return kept, np.concatenate([x, differences.reshape(raw.shape)], -1) if self.differences else x
+
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
         """Σ|U_i|·max|x_i| of each row; x_i does not decrease with the raw sample, so its ends are extreme.  # (n_h,)"""
-        ends = self.integers(np.repeat([[self.low], [self.high]], self.n_i, axis=1))
-        return np.abs(U.astype(np.int64)) @ np.abs(ends).max(0)
+        ends = self.integers(np.repeat([[self.low], [self.high]], self.n_raw, axis=1))
+        largest = np.abs(ends).max(0)
+        largest = np.append(largest, np.full(self.n_i - self.n_raw, COMPANDED_TOP))
+        return np.abs(U.astype(np.int64)) @ largest
 
     def accept(self, x: np.ndarray, *, saturate: bool = False) -> tuple[np.ndarray, int]:
-        """Raw samples (B, T, n_i), checked against the declared range or clipped to it, and how many were clipped."""
-        if x.ndim != 3 or x.shape[2] != self.n_i:
-            raise SettingsError(f"this program reads raw samples (B, T, {self.n_i}); got {shape_of(x)}")
+        """Raw samples (B, T, n_raw), checked against the declared range or clipped to it, and how many were clipped."""
+        if x.ndim != 3 or x.shape[2] != self.n_raw:
+            raise SettingsError(f"this program reads raw samples (B, T, {self.n_raw}); got {shape_of(x)}")
         if x.dtype.kind not in "iu":
             raise SettingsError(
                 f"this program reads raw integers in {self.low}..{self.high}, got {x.dtype}; "
@@ -147,13 +190,13 @@ class Samples(Input):
             )
         if not x.size or (np.minimum.reduce(x, None) >= self.low and np.maximum.reduce(x, None) <= self.high):
             return x.astype(np.int16, copy=False), 0  # the usual case, found fast
-        outside = int(((x < self.low) | (x > self.high)).sum())
+        outside = int((self.clip(x) != x).sum())
         if outside and not saturate:
             raise SettingsError(
                 f"inputs must lie in {self.low}..{self.high}, got {x.min()}..{x.max()} "
                 f"({outside} of {x.size} outside); saturate=True clips and counts them"
             )
-        return x.clip(self.low, self.high).astype(np.int16), outside
+        return self.clip(x).astype(np.int16), outside
 
     def gain(self) -> np.ndarray:
         """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
@@ -173,33 +216,63 @@ class Samples(Input):
     def from_floats(self, x: np.ndarray) -> np.ndarray:
         """Raw samples of floats in the units of the training data, as NAME_quantize, not yet held to low..high."""
         if self.raw_scale is None:
-            return self.from_network(x)
-        x = _float32(x)
+            return self._from_network(x)
+        x = self._float32(x)
         with np.errstate(over="ignore"):
-            return _rounded(x.astype(np.float64) / self.along(self.raw_scale))
+            return self._rounded(x.astype(np.float64) / self.along(self.raw_scale), x)
 
     def from_network(self, x: np.ndarray) -> np.ndarray:
         """Raw samples of the x that the network itself sees, standardised where `raw_scale` says what came before."""
+        if self.differences:
+            raise SettingsError("raw samples cannot be told from differences; feed this program raw integers")
+        return self._from_network(x)
+
+    def _from_network(self, x: np.ndarray) -> np.ndarray:
         if self.scale is None:
             raise SettingsError("this program has no scale for floats; feed it raw integers")
-        x = _float32(x)
+        x = self._float32(x)
         with np.errstate(over="ignore", invalid="ignore"):  # gain 0 times infinity: NaN, the lowest in C too
-            return _rounded(x.astype(np.float64) * self.along(self.gain()) + self.along(self.offset))
+            return self._rounded(x.astype(np.float64) * self.along(self.gain()) + self.along(self.offset), x)
+
+    def _float32(self, x: np.ndarray) -> np.ndarray:
+        """As a device has them; past the largest float32 they are infinite, and saturate."""
+        x = np.asarray(x)
+        if not np.isfinite(x).all() and not (self.hold and not np.isinf(x).any()):
+            raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
+        with np.errstate(over="ignore"):
+            return x.astype(np.float32)
+
+    def _rounded(self, raw: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Clipped before the cast: 1e300 has no int64. Where missing ones are held, only NaN is one."""
+        found = round_half_away(np.nan_to_num(raw, nan=-(2.0**31)).clip(-(2.0**31), 2.0**31))
+        return np.where(np.isnan(x), MISSING, np.maximum(found, LEAST)) if self.hold else found
+
+    def read(self, x: np.ndarray) -> np.ndarray:
+        """Of what is remembered no raw sample can be made, but x_i can: the network sees step·x_i."""
+        if not self.n_state:
+            return Input.read(self, x)  # slots: super() knows another class
+        top = 2 ** (self.bits - 1)
+        return round_half_away(np.asarray(x, np.float64) * (top / self.alpha)).clip(-top, top - 1)
 
     def clip(self, raw: np.ndarray) -> np.ndarray:
-        return raw.clip(self.low, self.high)
+        held = raw.clip(self.low, self.high)
+        return np.where(raw == MISSING, raw, held) if self.hold else held
 
     def draw(self, rng: np.random.Generator, steps: int) -> np.ndarray:
-        """Extremes are common among them."""
-        free = rng.integers(self.low, self.high + 1, (steps, self.n_i))
+        """Extremes are common among them, and of differences small ones; INT16_MIN is missing where that is held."""
+        free = rng.integers(self.low, self.high + 1, (steps, self.n_raw))
+        if self.differences:
+            before = np.roll(free.reshape(-1, self.channels), 1, 0).reshape(free.shape)
+            near = before + (rng.integers(-(2**14), 2**14, free.shape) >> rng.integers(0, 15, free.shape))
+            free = np.where(rng.random(free.shape) < 0.5, near, free).clip(self.low, self.high)
         ends = rng.choice([self.low, self.high, *INT16], free.shape)  # past the declared range, a step clamps
         return np.where(rng.random(free.shape) < 0.2, ends, free).astype(np.int16)
 
     def draw_floats(self, rng: np.random.Generator, steps: int) -> np.ndarray:
         """On, near and halfway between raw samples, and far outside their range."""
         if not self.takes_floats:
-            return np.zeros((0, self.n_i), np.float32)
-        shape = steps, self.n_i
+            return np.zeros((0, self.n_raw), np.float32)
+        shape = steps, self.n_raw
         raw = rng.integers(self.low - 2, self.high + 3, shape) + rng.choice([0, 0.5, -0.5, 0.4999], shape)
         gain = self.along(self.gain())
         if self.raw_scale is None:
@@ -207,11 +280,13 @@ class Samples(Input):
         else:
             x = raw * self.along(self.raw_scale)
         far = rng.choice([-LARGEST, LARGEST, -0.0], x.shape)
-        return np.where(rng.random(x.shape) < 0.1, far, x.clip(-LARGEST, LARGEST)).astype(np.float32)
+        x = np.where(rng.random(x.shape) < 0.1, far, x.clip(-LARGEST, LARGEST)).astype(np.float32)
+        return np.where(rng.random(x.shape) < 0.1, np.float32(np.nan), x) if self.hold else x
 
     def fields(self, room: int) -> dict[str, Any]:
-        found = {"n_i": self.n_i, "room": room, "kind": "QORNN_SAMPLES", "bits": self.bits, "plain": int(self.plain)}
+        found = {"n_i": self.n_raw, "room": room, "kind": "QORNN_SAMPLES", "bits": self.bits, "plain": int(self.plain)}
         found |= {"channels": self.channels, "low": self.low, "high": self.high}
+        found |= {"differences": int(self.differences), "hold": int(self.hold)}
         if self.plain:
             return found
         found["narrow"] = int(self.narrow)
@@ -219,17 +294,3 @@ class Samples(Input):
 
     def layer_fields(self) -> dict[str, Any]:
         return {"input": "QORNN_SAMPLES"}
-
-
-def _float32(x: np.ndarray) -> np.ndarray:
-    """As a device has them; past the largest float32 they are infinite, and saturate."""
-    x = np.asarray(x)
-    if not np.isfinite(x).all():
-        raise SettingsError("x holds NaN or infinity; fill or drop missing values first")
-    with np.errstate(over="ignore"):
-        return x.astype(np.float32)
-
-
-def _rounded(raw: np.ndarray) -> np.ndarray:
-    """Clipped before the cast: 1e300 has no int64."""
-    return round_half_away(np.nan_to_num(raw, nan=-(2.0**31)).clip(-(2.0**31), 2.0**31))

@@ -24,6 +24,7 @@ typedef struct {
     qornn_work shared; /* but for what belongs to one layer */
     int16_t *zeros;    /* as many as the widest layer has */
     int16_t *x;        /* (AHEAD, room) */
+    int16_t *kept;     /* what the input remembers */
     qornn_last last;
 } area;
 
@@ -65,7 +66,8 @@ static uintptr_t lay_out(const qornn_host_model *m, uintptr_t start, area *a) {
     a->last.held = a->shared.drive + widest;
     a->last.totals = (float *)(void *)(a->last.held + m->readout.n_h);
     a->x = (int16_t *)(void *)(a->last.totals + m->readout.n_o);
-    return (uintptr_t)(a->x + AHEAD * m->input.room);
+    a->kept = a->x + AHEAD * m->input.room;
+    return (uintptr_t)(a->kept + qornn_remembers(&m->input));
 }
 
 size_t qornn_work_bytes(const qornn_host_model *m) {
@@ -100,10 +102,12 @@ static void fill(int16_t *to, const int16_t *from, size_t n, size_t all) {
     }
 }
 
-/* The states of all layers, from `from` or zero; past a layer's own units its rows stay zero. */
+/* The states of the input and all layers, from `from` or zero; past a layer's own units its rows stay zero. */
 static void begin(const qornn_host_model *m, area *a, const int16_t *from, size_t steps) {
-    const size_t rows = steps < AHEAD ? steps + 1 : AHEAD + 1;
+    const size_t rows = steps < AHEAD ? steps + 1 : AHEAD + 1, remembered = qornn_remembers(&m->input);
     size_t widest = 0;
+    fill(a->kept, from, from ? remembered : 0, remembered);
+    from = from ? from + remembered : NULL;
     for (uint32_t i = 0; i < m->count; i++) {
         lane *const l = a->lanes + i;
         fill(l->rows, from, from ? l->n_state : 0, rows * l->units);
@@ -115,6 +119,9 @@ static void begin(const qornn_host_model *m, area *a, const int16_t *from, size_
 
 /* The states after `steps` of them. */
 static void keep(const qornn_host_model *m, const area *a, size_t steps, int16_t *to) {
+    const size_t remembered = qornn_remembers(&m->input);
+    fill(to, a->kept, remembered, remembered);
+    to += remembered;
     for (uint32_t i = 0; i < m->count; i++) {
         const lane *const l = a->lanes + i;
         fill(to, l->rows + steps * l->units, l->n_state, l->n_state);
@@ -157,14 +164,14 @@ static qornn_given advance(const qornn_work *shared, lane *l, qornn_given now, q
     return gives;
 }
 
-/* How many samples are outside the declared range. */
+/* How many samples are outside the declared range; a missing one is not, where it is held. */
 static int64_t outside(const qornn_input *p, const int16_t *raw, size_t n) {
-    const int16_t low = p->low, high = p->high;
+    const int16_t low = p->low, high = p->high, missing = p->hold ? INT16_MIN : low;
     int64_t found = 0;
     for (size_t i = 0; i < n;) {
         uint16_t some = 0; /* wide registers hold many small counts */
         for (const size_t end = n - i < 4096 ? n : i + 4096; i < end; i++) {
-            some = (uint16_t)(some + (raw[i] < low || raw[i] > high));
+            some = (uint16_t)(some + ((raw[i] < low && raw[i] != missing) || raw[i] > high));
         }
         found += some;
     }
@@ -175,7 +182,9 @@ static int64_t outside(const qornn_input *p, const int16_t *raw, size_t n) {
 static int take(const qornn_host_model *m, area *a, const int16_t *raw, size_t steps) {
     qornn_given now = {a->x, m->input.room, NULL}, before = {NULL, 0, NULL};
     for (size_t k = 0; k < steps; k++) {
-        if (m->input.kind != QORNN_CODES) {
+        if (qornn_remembers(&m->input)) {
+            qornn_remember(&m->input, raw + k * m->input.n_i, a->kept, a->x + k * m->input.room);
+        } else if (m->input.kind != QORNN_CODES) {
             qornn_quantize(&m->input, raw + k * m->input.n_i, a->x + k * m->input.room);
         } else if (!qornn_is_code(&m->input, raw[k])) {
             return QORNN_BAD_CODE;
@@ -215,7 +224,7 @@ static int run_one(const qornn_host_model *m, qornn_batch *batch, size_t b, area
     const size_t T = (size_t)batch->T, length = (size_t)batch->lengths[b];
     const size_t width = m->input.kind == QORNN_CODES ? 1 : m->input.n_i;
     const int16_t *raw = batch->x + b * T * width;
-    size_t kept = 0, steps = 0;
+    size_t kept = qornn_remembers(&m->input), steps = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         kept += a->lanes[i].n_state;
     }

@@ -78,7 +78,7 @@ typedef struct {
     int64_t T;
     const int16_t *x;       /* (B, T, n_i) raw samples or (B, T) codes */
     const int64_t *lengths; /* (B), each in 1..T */
-    int16_t *h;             /* (B, all layers' states) to go on from and to leave, or null to start from zero */
+    int16_t *h;             /* (B, states of the input and all layers) to go on from and to leave, or null for zeros */
     int32_t *sums;          /* (B, outputs of the last layer) of a mean, as h */
     uint32_t *counts;       /* (B) */
     int16_t *states;        /* (B, T, n) of the last layer that has any, or null */

@@ -43,7 +43,7 @@ static void say_number(const char *before, int32_t value) {
     EXAMPLE_SAY(text);
 }
 
-/* Unit j of all layers, one layer after another. */
+/* Unit j of what the input and all layers keep, one after another. */
 static int32_t unit_at(unsigned j) {
 @unit_at@
 }

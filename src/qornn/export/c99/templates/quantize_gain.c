@@ -5,7 +5,7 @@ void @name@_quantize(const float *samples, int16_t *raw) {
     for (unsigned i = 0, c = 0; i < @name@_N_I; i++, @next@) {
         const volatile double product = (double)samples[i] * @name@_gain[c]; /* rounded before it is added to, never fused */
         const double v = product@offset@;
-        int32_t whole = @low@;
+        int32_t whole = samples[i] != samples[i] ? @nan@ : @low@;
         if (v >= @high@.0) {
             whole = @high@;
         } else if (v > @low@.0) {

@@ -18,7 +18,9 @@ void @name@_quantize(const float *samples, int16_t *raw) {
             whole = (int32_t)((mantissa + (1u << (down - 1))) >> down);
         }
         whole = (bits >> 31) != 0u ? -whole : whole;
-        if (whole < @low@ || (bits & 0x7fffffffu) > 0x7f800000u) {
+        if ((bits & 0x7fffffffu) > 0x7f800000u) {
+            whole = @nan@;
+        } else if (whole < @low@) {
             whole = @low@;
         } else if (whole > @high@) {
             whole = @high@;

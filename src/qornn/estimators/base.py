@@ -38,6 +38,8 @@ class Estimator(BaseEstimator):
         width: int = 16,
         pairs: int | None = None,
         skip: bool = False,
+        differences: bool = False,
+        missing: str = "refuse",
         dropout: float = 0.0,
         n_hidden: int | None = None,
         window: int | str = "auto",
@@ -59,6 +61,8 @@ class Estimator(BaseEstimator):
         self.width = width
         self.pairs = pairs
         self.skip = skip
+        self.differences = differences
+        self.missing = missing
         self.dropout = dropout
         self.n_hidden = n_hidden
         self.window = window
@@ -77,6 +81,11 @@ class Estimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_network")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "hold"
+        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on sequences X with a label or value y for each."""

@@ -28,6 +28,10 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
     - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
       the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
+    - `differences` (False): of rotations: whether the network also reads how much each channel changed since the sample
+      before, companded (a logarithm in integers), so that small changes count beside large levels.
+    - `missing` ("refuse"): NaN in X is an error. With rotations "hold" takes the last value of the channel in its
+      place, on the device too; before the first one, the channel's mean.
     - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
     - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
@@ -63,6 +67,8 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         width: int = 16,
         pairs: int | None = None,
         skip: bool = False,
+        differences: bool = False,
+        missing: str = "refuse",
         dropout: float = 0.0,
         n_hidden: int | None = None,
         window: int | str = "auto",
@@ -86,6 +92,8 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             width=width,
             pairs=pairs,
             skip=skip,
+            differences=differences,
+            missing=missing,
             dropout=dropout,
             n_hidden=n_hidden,
             window=window,

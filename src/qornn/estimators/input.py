@@ -35,7 +35,8 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
     if sequences.x.dtype.kind == "f" and sequences.x.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # past float64 becomes infinity, refused below
             sequences = Sequences(sequences.x.astype(np.float64), sequences.lengths)
-    _refuse_missing(sequences, table=sequences.x.shape[2] == 1 and sequences.lengths is None)
+    table_like = sequences.x.shape[2] == 1 and sequences.lengths is None
+    _refuse_missing(sequences, table=table_like, held=estimator.missing == "hold")
     channels = sequences.x.shape[2]
     if fitting:
         estimator._table = table
@@ -50,7 +51,7 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
 
 
 def _unmasked(X: Any) -> Any:
-    """Masked samples are missing ones: NaN, which is refused with its place."""
+    """Masked samples are missing ones: NaN."""
     if isinstance(X, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in X):
         return [_unmasked(part) for part in X]
     if not isinstance(X, np.ma.MaskedArray):
@@ -102,11 +103,16 @@ def _numbers(x: np.ndarray, what: str) -> np.ndarray:
     return x if x.dtype.kind in "iufb" else x.astype(np.float64)
 
 
-def _refuse_missing(sequences: Sequences, *, table: bool) -> None:
+def _refuse_missing(sequences: Sequences, *, table: bool, held: bool) -> None:
+    """Refuse NaN with its place, unless missing samples are `held`, and infinity."""
     x = sequences.x
-    if x.dtype.kind != "f" or np.isfinite(x).all():
+    if x.dtype.kind != "f" or np.isfinite(x).all() or (held and not np.isinf(x).any()):
         return
-    row, step, channel = np.argwhere(~np.isfinite(x))[0].tolist()
+    row, step, channel = np.argwhere(np.isinf(x) if held else ~np.isfinite(x))[0].tolist()
     place = f"row {row}, column {step}" if table else f"sequence {row}, step {step}, channel {channel}"
-    found = "NaN" if np.isnan(x[row, step, channel]) else "infinity (inf)"
-    raise SettingsError(f"X holds {found}, first at {place}; Input X contains NaN or infinity: fill or drop such rows")
+    found, way = "infinity (inf)", ""
+    if np.isnan(x[row, step, channel]):
+        found, way = "NaN", ", or hold the last value with missing='hold' and map='rotations'"
+    raise SettingsError(
+        f"X holds {found}, first at {place}; Input X contains NaN or infinity: fill or drop such rows{way}"
+    )

@@ -13,7 +13,7 @@ import torch
 
 from qornn.errors import SettingsError
 from qornn.estimators.raw import COARSE
-from qornn.estimators.standard import INT16, Standard
+from qornn.estimators.standard import Standard
 from qornn.integer.program import IntegerProgram
 from qornn.integer.readout import FLOAT32
 from qornn.model import OrthogonalRNN, Stack
@@ -52,6 +52,15 @@ class Network(ABC):
     def inputs(self, sequences: Sequences) -> Sequences:
         """What the model reads in place of raw sequences of windows."""
 
+    @property
+    def holds_missing(self) -> bool:
+        """Whether samples may be NaN."""
+        return False
+
+    def step_inputs(self, x: np.ndarray, kept: Any) -> tuple[np.ndarray, Any]:
+        """The same of one step x (B, 1, C) of a stream, and what is kept for the next; None before the first."""
+        return self.inputs(Sequences(x, None)).x, kept
+
     @abstractmethod
     def runner(self, *, stream: bool = False) -> Runner:
         """The network in floating point, as it is now."""
@@ -77,7 +86,7 @@ class Network(ABC):
         runner = self.runner()
         y = np.concatenate([runner.run(part.x, part.lengths) for part in map(self.inputs, chunks(sequences))])
         if not np.isfinite(y).all():
-            largest = np.abs(sequences.samples().astype(np.float64)).max()
+            largest = np.nanmax(np.abs(sequences.samples().astype(np.float64)))
             raise SettingsError(f"answers overflow float64: X holds samples of {largest:.3g}, far beyond training's")
         return y
 
@@ -88,8 +97,8 @@ class Network(ABC):
         return program.readout.values(y, program.readout.counts(steps)).astype(np.float64)
 
     def to_raw(self, program: IntegerProgram, samples: np.ndarray) -> np.ndarray:
-        """Samples as the whole numbers the program reads, as NAME_quantize in its C, saturated to int16.  # (..., C)"""
-        return program.input.from_floats(samples).clip(*INT16).astype(np.int16)
+        """Samples as the whole numbers the program reads, as NAME_quantize in its C, saturated.  # (..., C)"""
+        return program.input.clip(program.input.from_floats(samples)).astype(np.int16)
 
     def check_targets(self) -> None:
         """A device answers in float32: refuse values that it cannot hold, warn of those that it hardly tells apart."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import torch
 
 from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
-from qornn.estimators.standard import INT16, Standard
+from qornn.estimators.standard import INT16, Standard, largest
 from qornn.integer.inputs import Samples, make_samples
+from qornn.integer.inputs.memory import LEAST
 from qornn.integer.inputs.samples import RAW_SCALES
 from qornn.lowering.calibrate import Calibration
 from qornn.model.entry import best_step
@@ -44,35 +45,41 @@ def raw_samples(standard: Standard, seen: Seen, bits: int) -> tuple[Samples, np.
     return samples, samples.along(raw_scale)
 
 
-def rounded_samples(standard: Standard, sequences: Sequences, bits: int) -> tuple[Samples, float]:
+def rounded_samples(
+    standard: Standard, sequences: Sequences, bits: int, *, differences: bool = False, hold: bool = False
+) -> tuple[Samples, float]:
     """The input part of a network that is trained on what a device reads, and the power-of-two step x/x_i.
 
     The step is that whose grid of so many bits is nearest to the samples, standardised; it may clip rare large ones.
-    All products fit 32 bits.
+    All products fit 32 bits. Companded differences are on the same grid; missing samples do not count.
     """
-    raw_scale = raw_units(standard, np.abs(sequences.samples().astype(np.float64)).max(0))
+    raw_scale = raw_units(standard, largest(sequences.samples().astype(np.float64)))
     x = standard.apply(sequences).samples()
-    step = best_step(torch.from_numpy(x), bits)
+    known = np.append(x[~np.isnan(x)], 0.0) if hold else x  # 0 stands for what was never seen
+    step = best_step(torch.from_numpy(known), bits)
     # Where one raw unit passes all of the grid, every other raw sample than the mean saturates, whatever the factor.
     std = np.maximum(standard.channel(standard.std), raw_scale / (step * 2**bits))
-    return _samples(standard, raw_scale, std, bits=bits, alpha=step * 2 ** (bits - 1), narrow=True), step
+    samples = _samples(standard, raw_scale, std, bits=bits, alpha=step * 2 ** (bits - 1), narrow=True)
+    if differences or hold:
+        samples = replace(samples, low=LEAST, differences=differences, hold=hold)
+    return samples, step
 
 
-def raw_units(standard: Standard, largest: np.ndarray) -> np.ndarray:
+def raw_units(standard: Standard, reached: np.ndarray) -> np.ndarray:
     """raw = sample/unit, channel by channel: 1 for raw integers, else the power of two that fits int16.  # (channels,)
 
-    `largest` are the |sample| of every number of a step. What a device could not hold is refused or told.
+    `reached` are the |sample| of every number of a step. What a device could not hold is refused or told.
     """
     mean, std = standard.channel(standard.mean), standard.channel(standard.std)
-    largest = largest.reshape(standard.window, len(mean)).max(0)
+    reached = reached.reshape(standard.window, len(mean)).max(0)
     # std never exceeds the samples it is of; it counts where a channel is 0 throughout.
-    needed = HEADROOM * np.maximum(largest, std) / INT16[1]
+    needed = HEADROOM * np.maximum(reached, std) / INT16[1]
     raw_scale = np.ones(len(mean)) if standard.raw else np.exp2(np.ceil(np.log2(needed)))
     past = np.flatnonzero((raw_scale < RAW_SCALES[0]) | (raw_scale > RAW_SCALES[1]))
     if len(past):
         c = int(past[0])
         raise SettingsError(
-            f"samples of channel {c} reach {largest[c]:.3g}, past what a float32 on a device holds; rescale X "
+            f"samples of channel {c} reach {reached[c]:.3g}, past what a float32 on a device holds; rescale X "
             "before fit"
         )
     coarse = np.flatnonzero((raw_scale > COARSE * std) & (not standard.raw))

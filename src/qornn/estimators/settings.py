@@ -15,7 +15,16 @@ from qornn.maps import OrthogonalMap
 from qornn.tasks.base import check_count
 
 # Defaults of what only stacks have.
-STACK: Final = {"layers": 2, "width": 16, "pairs": None, "skip": False, "dropout": 0.0}
+STACK: Final = {
+    "layers": 2,
+    "width": 16,
+    "pairs": None,
+    "skip": False,
+    "differences": False,
+    "missing": "refuse",
+    "dropout": 0.0,
+}
+MISSING: Final = ("refuse", "hold")
 
 
 def check_settings(estimator: Any) -> None:
@@ -33,6 +42,8 @@ def check_settings(estimator: Any) -> None:
     real("noise", estimator.noise)
     real("dropout", estimator.dropout, below=1)
     real("validation_fraction", estimator.validation_fraction, below=1)
+    if not isinstance(estimator.missing, str) or estimator.missing not in MISSING:
+        raise SettingsError(f"missing must be 'refuse' or 'hold', got {_short(estimator.missing)}")
     if not isinstance(estimator.map, str | OrthogonalMap):
         raise SettingsError(f"map must be the name of a map, such as 'bjorck', got {estimator.map!r}")
     if not isinstance(estimator.activation, str | None):

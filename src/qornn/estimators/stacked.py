@@ -15,7 +15,7 @@ from qornn.estimators.network import Network, as_batch, chunks
 from qornn.estimators.raw import rounded_samples
 from qornn.estimators.runner import StackRunner
 from qornn.estimators.settings import STACK
-from qornn.estimators.standard import INT16, Standard
+from qornn.estimators.standard import Standard
 from qornn.estimators.threads import threads
 from qornn.estimators.training import train_one_cycle
 from qornn.estimators.windows import window_of_stack
@@ -51,8 +51,9 @@ class StackOfRotations(Design):
             check_count(name, getattr(asked, name))
         if 2 * asked.layers + 1 > LAYERS_LIMIT:
             raise SettingsError(f"layers must be at most {(LAYERS_LIMIT - 1) // 2}, got {asked.layers}")
-        if not isinstance(asked.skip, bool | np.bool_):
-            raise SettingsError(f"skip must be True or False, got {asked.skip!r}")
+        for name in ("skip", "differences"):
+            if not isinstance(getattr(asked, name), bool | np.bool_):
+                raise SettingsError(f"{name} must be True or False, got {getattr(asked, name)!r}")
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -61,6 +62,11 @@ class StackOfRotations(Design):
         pairs = width if asked.pairs is None else asked.pairs
         return {"layers": int(asked.layers), "width": int(width), "pairs": int(pairs), "skip": bool(asked.skip)}
 
+    @property
+    def differences(self) -> bool:
+        """Whether the network also reads companded differences: what the parameter means is decided here alone."""
+        return bool(self.asked.differences)
+
     def window(self, sequences: Sequences) -> int:
         return window_of_stack(self.asked.window, sequences)
 
@@ -68,9 +74,10 @@ class StackOfRotations(Design):
         asked = self.asked
         bits = parse_bits(int(asked.bits) if isinstance(asked.bits, np.integer) else asked.bits)
         state_bits = ACTIVATION_BITS if asked.activation_bits is None else int(asked.activation_bits)
+        memory = {"differences": self.differences, "hold": asked.missing == "hold"}
         with float32(), threads(0):
             model = Stack.rotations(
-                sequences.x.shape[2],
+                sequences.x.shape[2] * (2 if self.differences else 1),
                 n_o,
                 **self.shape,
                 dropout=float(asked.dropout),
@@ -79,10 +86,11 @@ class StackOfRotations(Design):
                 input_bits=None if bits is None else INPUT_BITS,
                 generator=torch.Generator().manual_seed(seed),
             )
-        if model.entry is None:
+        if model.entry is None and not any(memory.values()):
             return StackNetwork(model, standard)
-        samples, step = rounded_samples(standard, sequences, INPUT_BITS)
-        model.entry.hold(gain=1 / step, step=step)
+        samples, step = rounded_samples(standard, sequences, INPUT_BITS, **memory)
+        if model.entry is not None:
+            model.entry.hold(gain=1 / step, step=step)
         return StackNetwork(model, standard, samples=samples)
 
     def train(self, network: Network, task: Arrays, seed: int) -> list[dict[str, float]]:
@@ -108,24 +116,37 @@ class StackOfRotations(Design):
 
 @dataclass(slots=True, eq=False)
 class StackNetwork(Network):
-    """It reads the whole numbers that a device makes of samples; at full precision, standardised samples."""
+    """It reads the whole numbers that a device makes of samples; at full precision, standardised samples.
+
+    At full precision too, differences and samples that are held are those of a device.
+    """
 
     model: Stack
-    samples: Samples | None = None  # the input part; None at full precision
+    samples: Samples | None = None  # the input part; None where standardised samples are read
+
+    @property
+    def holds_missing(self) -> bool:
+        return self.samples is not None and self.samples.hold
 
     def inputs(self, sequences: Sequences) -> Sequences:
         if self.samples is None:
             return self.standard.apply(sequences)
-        x = np.empty(sequences.x.shape, np.float32)
-        step, start = self.samples.alpha / 2 ** (self.samples.bits - 1), 0
+        x, start = np.empty((*sequences.x.shape[:2], self.samples.n_i), np.float32), 0
         for part in chunks(Sequences(sequences.x, None)):  # in int64: not all at once
-            raw = self.samples.from_floats(part.x).clip(*INT16)
-            x[start : start + len(part)] = self.samples.integers(raw) * step
+            x[start : start + len(part)] = self.step_inputs(part.x, None)[0]
             start += len(part)
         return Sequences(x, sequences.lengths)
 
+    def step_inputs(self, x: np.ndarray, kept: Any) -> tuple[np.ndarray, Any]:
+        if self.samples is None:
+            return self.standard.apply(Sequences(x, None)).x, None
+        raw = self.samples.clip(self.samples.from_floats(x))
+        kept = np.zeros((len(x), self.samples.n_state), np.int64) if kept is None else kept
+        kept, integers = self.samples.sequence(kept, raw)
+        return (integers * (self.samples.alpha / 2 ** (self.samples.bits - 1))).astype(np.float32), kept
+
     def runner(self, *, stream: bool = False) -> StackRunner:
-        return StackRunner(self.model, self.scale, self.shift, double=stream or self.samples is None)
+        return StackRunner(self.model, self.scale, self.shift, double=stream or self.model.entry is None)
 
     def activation_bits(self, asked: int | None) -> int:
         trained = [layer.state_bits for layer in self.model.layers if layer.state_bits is not None]
@@ -134,7 +155,7 @@ class StackNetwork(Network):
 
     def look(self, sequences: Sequences) -> Calibration | None:
         """A few sequences, for the report: training has decided everything."""
-        if self.samples is None:
+        if self.model.entry is None:
             return None
         rows = np.unique(np.linspace(0, len(sequences) - 1, min(len(sequences), CHECKED)).astype(int))
         few = as_batch(self.inputs(sequences.rows(rows)))
@@ -152,4 +173,5 @@ class StackNetwork(Network):
         program = replace(program, readout=program.readout.in_units(self.scale, self.shift))
         raw_scale = self.samples.along(self.samples.raw_scale)
         normalised = {"mean": self.standard.mean.tolist(), "std": self.standard.std.tolist()}
-        return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised}, **facts)
+        memory = {"differences": self.samples.differences, "missing": "hold" if self.samples.hold else "refuse"}
+        return program.with_provenance(input={"raw_scale": raw_scale.tolist(), **normalised, **memory}, **facts)

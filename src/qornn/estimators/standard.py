@@ -28,9 +28,9 @@ class Standard:
         samples = sequences.samples().astype(np.float64)
         (mean, std), raw = mean_and_deviation(samples), is_raw(sequences)
         with np.errstate(over="ignore"):  # refused in words
-            finite = np.isfinite(std * std).all() and np.isfinite(samples - mean).all()
+            finite = np.isfinite(std * std).all() and not np.isinf(samples - mean).any()
         if not finite:
-            raise SettingsError(f"samples as large as {np.abs(samples).max():.3g} overflow float64; rescale X first")
+            raise SettingsError(f"samples as large as {largest(samples).max():.3g} overflow float64; rescale X first")
         varies = std > 1e-12 * np.abs(mean)  # round-off of a constant is no deviation
         std = np.where(varies, std, np.maximum(np.abs(mean), 1.0))  # of its size: int16 then still holds it as mean
         return cls(round_half_away(mean).astype(np.float64) if raw else mean, std, raw)
@@ -56,9 +56,22 @@ def is_raw(sequences: Sequences) -> bool:
 
 
 def mean_and_deviation(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each column in float64, of numbers of any size: squares of 1e-200 would vanish.  # (n, ...) -> two (...)"""
+    """Of each column in float64, of numbers of any size: squares of 1e-200 would vanish.  # (n, ...) -> two (...)
+
+    NaN is left out; of a column of nothing else both are 0.
+    """
     samples = samples.astype(np.float64)
-    unit = np.ldexp(1.0, np.frexp(np.abs(samples).max(0))[1] - 1)  # a power of two: nothing is rounded
+    unit = np.ldexp(1.0, np.frexp(largest(samples))[1] - 1)  # a power of two: nothing is rounded
     scaled = samples / unit
     with np.errstate(over="ignore"):  # the caller refuses what is not finite
-        return scaled.mean(0) * unit, scaled.std(0) * unit
+        if not np.isnan(scaled).any():
+            return scaled.mean(0) * unit, scaled.std(0) * unit
+        known = ~np.isnan(scaled)
+        count = np.maximum(known.sum(0), 1)
+        mean = np.where(known, scaled, 0).sum(0) / count
+        return mean * unit, np.sqrt(np.square(np.where(known, scaled - mean, 0)).sum(0) / count) * unit
+
+
+def largest(samples: np.ndarray) -> np.ndarray:
+    """max|sample| of each column but for those that are missing.  # (n, ...) -> (...)"""
+    return np.fmax.reduce(np.abs(samples), 0, initial=0.0)

@@ -10,7 +10,6 @@ import numpy as np
 from qornn.errors import SettingsError
 from qornn.estimators.tensors import from_torch
 from qornn.estimators.threads import threads
-from qornn.tasks.arrays import Sequences
 from qornn.train.surroundings import own_torch
 
 
@@ -33,6 +32,7 @@ class Stream:
         """Back to the start of a sequence."""
         self._window: list[np.ndarray] = []
         self._state: Any = None
+        self._kept: Any = None
         if self._session is not None:
             self._session.reset()
             y = self._session.values[None].astype(np.float64)
@@ -45,7 +45,7 @@ class Stream:
         """Take one sample (C,), or a number where there is one channel; the class or value after it."""
         x = np.asarray(from_torch(sample, "the sample"))
         channels = self._estimator.n_channels_
-        if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not np.isfinite(x).all():
+        if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not self._is_known(x):
             raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
         self._window.append(x.reshape(channels))
         if len(self._window) == self._estimator.window_:
@@ -61,5 +61,10 @@ class Stream:
             return self._session.values[None].astype(np.float64)
         assert self._runner is not None
         with own_torch(), threads(0):
-            y, self._state = self._runner.step(self._network.inputs(Sequences(x, None)).x, self._state)
+            inputs, self._kept = self._network.step_inputs(x, self._kept)
+            y, self._state = self._runner.step(inputs, self._state)
         return y
+
+    def _is_known(self, x: np.ndarray) -> bool:
+        """Whether all are finite, or missing where that is held."""
+        return bool((np.isfinite(x) | (np.isnan(x) & self._network.holds_missing)).all())

@@ -70,6 +70,41 @@ def test_a_w_that_is_not_stored_ends_with_verified_c_too(map_, waves, tmp_path):
 
 
 @pytest.mark.slow
+def test_gaps_are_held_and_differences_are_read(waves, tmp_path):
+    """result.json says so, and so does the header of the C."""
+    lines = waves.read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    for row, line in enumerate(cells):
+        line[row % 11] = ""  # never the last sample
+    path = tmp_path / "gaps.csv"
+    path.write_text("\n".join(map(",".join, cells)), encoding="utf-8")
+    few = ["--map", "rotations", "--width", 4, "--epochs", 2, "--target", "host", "--quiet", "--json"]
+    with pytest.raises(QornnError, match=r"a missing value at row 1, column 1, .*--missing hold"):
+        call(path, "-o", tmp_path / "refused", *few)
+    result = call(path, "-o", tmp_path / "out", *few, "--missing", "hold", "--differences")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["differences"] is True
+    assert figures["verified"] is True
+    assert figures["value"] == figures["float"]
+    assert "missing samples held" in (tmp_path / "out" / "c" / "gaps.h").read_text()
+    assert "A missing sample is -32768" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--missing", "hold", "--map", "bjorck"], "missing='hold' is of stacks"),
+        (["--differences", "--map", "bjorck"], "differences=True is of stacks"),
+        (["--missing", "drop"], "missing must be 'refuse' or 'hold', got 'drop'"),
+    ],
+)
+def test_what_no_network_has_is_refused_before_the_data_is_read(options, why, tmp_path):
+    with pytest.raises(QornnError, match=why):
+        call(tmp_path / "none.csv", "-o", tmp_path / "out", *options)
+
+
+@pytest.mark.slow
 def test_a_stack_of_rotations_is_asked_for_by_its_options(waves, tmp_path):
     shape = ["--map", "rotations", "--layers", 1, "--width", 5, "--pairs", 4, "--skip", "--window", 3]
     result = call(waves, "-o", tmp_path / "out", *shape, "--epochs", 2, "--target", "host", "--quiet", "--json")

@@ -47,6 +47,21 @@ def run(
     skip: Annotated[
         bool | None, typer.Option("--skip/--no-skip", help="rotations: connections past each layer.")
     ] = None,
+    differences: Annotated[
+        bool | None,
+        typer.Option(
+            "--differences/--no-differences",
+            help="rotations: the network also reads how much each channel changed since the sample before. "
+            "Default: --no-differences.",
+        ),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            help="refuse or hold. rotations: hold takes the last value for a missing one, on the device too.",
+            show_default="refuse",
+        ),
+    ] = None,
     n_hidden: Annotated[
         int | None,
         typer.Option(help="Units of a single layer. rotations: both --width and --pairs.", show_default="64"),
@@ -87,7 +102,8 @@ def run(
 
     Without a test set, --test-fraction of each class is held out by the seed. Several widths are compared on a further
     fifth of the training data; chosen is the smallest within one point of the best, and the test set has no say.
-    Missing values are refused with row and column. A constant channel is kept. Test labels that training never shows
+    Missing values (NaN, or empty cells inside a series) are refused with row and column; --missing hold takes the last
+    value of the channel in their place. A constant channel is kept. Test labels that training never shows
     count as wrong. A rerun of the same command takes finished widths from OUT.
 
     OUT holds model.qornn, c/, report.html, result.json and each width as k4.qornn.
@@ -102,6 +118,8 @@ def run(
         "width": width,
         "pairs": pairs,
         "skip": skip,
+        "differences": differences,
+        "missing": missing,
         "n_hidden": n_hidden,
         "window": window,
         "max_epochs": epochs,

@@ -33,7 +33,8 @@ def fit(asked: Fit) -> dict[str, Any]:
     """Do all of it; the figures of `result.json` are returned."""
     began = time.monotonic()
     output.check(asked.out)
-    data = read(asked.data, test=asked.test, label=asked.label, id=asked.id, time=asked.time)
+    hold = asked.estimator.get("missing") == "hold"
+    data = read(asked.data, test=asked.test, label=asked.label, id=asked.id, time=asked.time, hold=hold)
     bits = sorted(set(asked.bits))
     problem = pose(data, task=asked.task, test_fraction=asked.test_fraction, seed=asked.seed, choose=len(bits) > 1)
     if problem.kind == "regress" and asked.estimator.get("class_weight") is not None:
@@ -79,7 +80,7 @@ def _carry_out(
         "true_bytes": program.true_bytes,
         **asked.design.shape,
         "window": asked.estimator["window"],
-        "differences": False,
+        "differences": program.provenance["input"].get("differences", False),
         "train": len(problem.train),
         "choice": len(problem.choice) if problem.chooses else 0,
         "test": len(problem.test),

@@ -195,12 +195,14 @@ def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any
     table = zip(names, given["raw_scale"], given["mean"], given["std"], strict=True)
     rows = tuple(Row((channel, *(f"{number:.6g}" for number in numbers))) for channel, *numbers in table)
     notes = (
-        f"Feed {name}_step {program.n_i} int16 numbers: sample / raw unit, rounded, as {name}_quantize makes them of "
-        "floats. Mean and deviation are inside the program."
+        f"Feed {name}_step {program.input.n_raw} int16 numbers: sample / raw unit, rounded, as {name}_quantize makes "
+        "them of floats. Mean and deviation are inside the program."
+        + (" A missing sample is -32768, or NaN as a float." if given.get("missing") == "hold" else "")
         + ("" if window == 1 else f" A step takes {window} samples, in their order, with all channels of each."),
         "The folder c/ says more in its README.md; `qornn verify` on it replays the test vectors again.",
     )
-    left = "" if program.n_i <= CHANNELS else f", the first {CHANNELS} of {program.n_i}"
+    count = program.input.n_raw
+    left = "" if count <= CHANNELS else f", the first {CHANNELS} of {count}"
     return Section(
         "device",
         "Feeding the device",

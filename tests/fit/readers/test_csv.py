@@ -255,3 +255,22 @@ def test_otherwise_the_last_column_is_the_label(text, tmp_path):
     data = read(table(tmp_path, text))
     assert data.train.y.tolist() == [float(line.rpartition(",")[2]) for line in text.splitlines()]
     assert "the last, is taken as the label" in data.notes[0]
+
+
+def test_missing_samples_pass_where_they_are_held(tmp_path):
+    """Inside a series; empty cells at its end are still no samples."""
+    path = table(tmp_path, "1,,2.5,,x\n3,NaN,5,6,y\n,n/a,7,,y\n")
+    data = read(path, hold=True)
+    assert data.train.x.lengths.tolist() == [3, 4, 3]
+    want = [[1, np.nan, 2.5, 0], [3, np.nan, 5, 6], [np.nan, np.nan, 7, 0]]
+    np.testing.assert_array_equal(data.train.x.x[:, :, 0], want)
+    with pytest.raises(DataError, match=r"a missing value at row 1, column 2, .* --missing hold"):
+        read(path)
+    with pytest.raises(DataError, match="'inf', which is no finite number, at row 1, column 2"):
+        read(table(tmp_path, "1,inf,2.5,x\n"), hold=True)
+
+
+def test_missing_samples_of_the_long_format(tmp_path):
+    assert np.isnan(read(table(tmp_path, LONG.replace("a,1,2,20", "a,1,2,")), hold=True).train.x.x).sum() == 1
+    with pytest.raises(DataError, match=r"row 5, column 2 \('time'\), counted from 1; fill or drop it$"):
+        read(table(tmp_path, LONG.replace("a,1,2", "a,,2")), hold=True)

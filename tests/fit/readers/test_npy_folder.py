@@ -151,3 +151,13 @@ def test_a_pipe_is_refused_and_not_waited_for(name, tmp_path):
     files = write(tmp_path / "more", {"x.npz": "", "q.csv": "1,2,a\n3,4,b\n"})
     with pytest.raises(DataError, match="neither a file nor a folder"):
         read(files / "q.csv", test=tmp_path / name)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_missing_samples_pass_where_they_are_held(named, tmp_path):
+    x = np.array([[1, np.nan, 3], [4, 5, 6]])
+    files = {"x.npy": x, "y.npy": np.array([0, 1])} if named else {"a/1.npy": x[0], "b/1.npy": x[1]}
+    folder = write(tmp_path, files)
+    np.testing.assert_array_equal(read(folder, hold=True).train.x.x[:, :, 0], x)
+    with pytest.raises(DataError, match=r"a missing value.*--missing hold"):
+        read(folder)

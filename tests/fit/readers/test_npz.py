@@ -171,3 +171,12 @@ def test_the_digest_is_of_what_was_read(tmp_path):
     ended = np.zeros_like(X)  # equal samples to the last bit: only the lengths differ
     shorter = read(npz(tmp_path, x=ended, y=Y, lengths=np.array([6, 6, 6, 5])))
     assert shorter.digest() != read(npz(tmp_path, x=ended, y=Y)).digest()
+
+
+def test_missing_samples_pass_where_they_are_held(tmp_path):
+    path = npz(tmp_path, x=broken(X, (2, 3), np.nan), y=Y)
+    assert np.isnan(read(path, hold=True).train.x.x[2, 3, 0])
+    with pytest.raises(DataError, match="--missing hold"):
+        read(path)
+    with pytest.raises(DataError, match="an infinite value at row 2"):
+        read(npz(tmp_path, x=broken(X, (2, 3), np.inf), y=Y), hold=True)

@@ -17,9 +17,12 @@ from qornn.tasks.arrays import Sequences
 LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an option says otherwise
 
 
-def read_csv(path: Path, *, label: str | None = None, id: str | None = None, time: str | None = None) -> Dataset:
+def read_csv(
+    path: Path, *, label: str | None = None, id: str | None = None, time: str | None = None, hold: bool = False
+) -> Dataset:
     """The format is long where there are a column of ids and one of times, or an option names one of them."""
-    table = read_table(path, [LABEL, ID, TIME, *(name for name in (label, id, time) if name is not None)])
+    named = (name for name in (label, id, time) if name is not None)
+    table = read_table(path, [LABEL, ID, TIME, *named], hold=hold)
     i, t = table.find(ID), table.find(TIME)
     if id is None and time is None and (i is None or t is None):
         _refuse_half_long(table, label, i, t)

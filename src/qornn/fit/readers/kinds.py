@@ -18,14 +18,23 @@ TABLES = (".csv", ".tsv", ".txt")
 
 
 def read(
-    path: Path, *, test: Path | None = None, label: str | None = None, id: str | None = None, time: str | None = None
+    path: Path,
+    *,
+    test: Path | None = None,
+    label: str | None = None,
+    id: str | None = None,
+    time: str | None = None,
+    hold: bool = False,
 ) -> Dataset:
-    """The data at `path`; `test` is a second path, of held-out data, where it lies apart."""
-    data = _read(path, label=label, id=id, time=time)
+    """The data at `path`; `test` is a second path, of held-out data, where it lies apart.
+
+    With `hold` samples that are missing are NaN, else they are refused.
+    """
+    data = _read(path, hold, label=label, id=id, time=time)
     if test is not None:
         if data.test is not None:
             raise SettingsError(f"{path} holds a test set already; leave out --test {test}")
-        other = _read(test, label=label, id=id, time=time)
+        other = _read(test, hold, label=label, id=id, time=time)
         if other.test is not None or other.channels != data.channels:
             what = "train and test sets of its own" if other.test is not None else f"the channels {other.channels}"
             raise DataError(f"--test {test} holds {what}; it should be as {path} is: the same columns, held-out rows")
@@ -45,23 +54,23 @@ def read(
     return replace(data, train=train, test=held)
 
 
-def _read(path: Path, **columns: str | None) -> Dataset:
+def _read(path: Path, hold: bool, **columns: str | None) -> Dataset:
     if not os.path.exists(path):  # Path.exists raises for a name that is too long
         raise DataError(f"there is no data at {path}; give an .npz or .csv file or a folder of .npy files")
     if not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise DataError(f"{path} is neither a file nor a folder; write the data to a file first")
     if path.suffix.lower() in TABLES and path.is_file():
-        return read_csv(path, **columns)
+        return read_csv(path, **columns, hold=hold)
     given = [f"--{name}" for name, value in columns.items() if value is not None]
     if given:
         raise SettingsError(f"{given[0]} names a column of a CSV file, but the data is {path}; leave it out")
     if path.is_dir():
         try:
-            return read_folder(path)
+            return read_folder(path, hold=hold)
         except OSError as error:  # a folder that may not be listed
             raise DataError(f"{path} cannot be read: {error}") from error
     if path.suffix.lower() == ".npz":
-        return read_npz(path)
+        return read_npz(path, hold=hold)
     raise DataError(
         f"{path} is of no known kind; give an .npz file, a .csv, .tsv or .txt table, or a folder of .npy files"
     )

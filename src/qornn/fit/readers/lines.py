@@ -15,6 +15,7 @@ from qornn.errors import DataError, SettingsError
 
 DELIMITERS = ",;\t"
 MISSING = ("", "nan", "na", "n/a", "null", "none", "?", "-")
+HOLD = "hold the last value with --missing hold"  # a way out of missing samples
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 FEWEST = 3  # columns from which 0, 1, 2, … in the first line is taken as the header that pandas writes
 
@@ -34,6 +35,7 @@ class Table:
     path: Path
     header: list[str] | None
     lines: list[Line]
+    hold: bool = False  # samples may be missing
 
     @property
     def width(self) -> int:
@@ -66,7 +68,7 @@ class Table:
         return f"column {column + 1}" + ("" if self.header is None else f" ({self.header[column]!r})")
 
     def floats(self, line: Line, columns: Sequence[int]) -> np.ndarray:
-        """Those cells of a line, every one a finite number."""
+        """Those cells of a line, every one a finite number, or NaN where samples may be missing."""
         cells = [line.cells[c] for c in columns]
         try:
             values = np.array(cells, np.float64)
@@ -74,12 +76,16 @@ class Table:
                 return values
         except ValueError:
             pass
-        for c, cell in zip(columns, cells, strict=True):
-            self.number(line, c, cell)
-        raise AssertionError("a cell of the line is no number")
+        return np.array([self._sample(line, c, cell) for c, cell in zip(columns, cells, strict=True)])
 
-    def number(self, line: Line, column: int, cell: str) -> float:
-        """One cell as a finite number."""
+    def _sample(self, line: Line, column: int, cell: str) -> float:
+        missing = cell.lower() in MISSING
+        if missing and self.hold:
+            return float("nan")
+        return self.number(line, column, cell, f", or {HOLD}" if missing else "")
+
+    def number(self, line: Line, column: int, cell: str, way_too: str = "") -> float:
+        """One cell as a finite number; `way_too` is one more way out where it is none."""
         try:
             value = float(cell)
         except ValueError:
@@ -87,19 +93,19 @@ class Table:
         if np.isfinite(value):
             return value
         kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is no finite number,"
-        way = "numbers take a point, as in 1.5" if DECIMAL_COMMA.fullmatch(cell) else "fill or drop it"
+        way = "numbers take a point, as in 1.5" if DECIMAL_COMMA.fullmatch(cell) else f"fill or drop it{way_too}"
         raise DataError(f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; {way}")
 
 
-def read_table(path: Path, known: Sequence[str]) -> Table:
-    """The file's lines; `known` are names that make a first line the header."""
+def read_table(path: Path, known: Sequence[str], *, hold: bool = False) -> Table:
+    """The file's lines; `known` are names that make a first line the header; with `hold` samples may be missing."""
     lines = read_lines(path)
     header = lines.pop(0).cells if lines and is_header(lines[0].cells, known) else None
     if not lines:
         raise DataError(f"{path} holds no row of data; give one series a row, or one sample a row in the long format")
     if header is not None:
         _refuse_repeated(header, path)
-    return Table(path, header, lines)
+    return Table(path, header, lines, hold)
 
 
 def read_lines(path: Path, delimiter: str | None = None) -> list[Line]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from qornn.errors import DataError
 from qornn.fit.dataset import Dataset, Labelled, labels_of_text, load_array
-from qornn.fit.readers.lines import read_lines
+from qornn.fit.readers.lines import HOLD, read_lines
 from qornn.fit.readers.npz import KNOWN, from_arrays, near
 from qornn.tasks.arrays import Sequences
 
@@ -18,24 +18,24 @@ LABELS = "labels.csv"
 LAYOUTS = "x.npy and y.npy, CLASS/*.npy, train/CLASS/*.npy with test/CLASS/*.npy, or *.npy with labels.csv"
 
 
-def read_folder(path: Path) -> Dataset:
+def read_folder(path: Path, *, hold: bool = False) -> Dataset:
     """Whichever of the four layouts is there."""
     files = {file.stem: file for file in _arrays(path)}
     if files.keys() & {"x", "x_train"}:
         arrays = {name: _load(file, path) for name, file in files.items() if name in KNOWN}
-        return from_arrays(arrays, where=str(path), names=list(files))
+        return from_arrays(arrays, where=str(path), names=list(files), hold=hold)
     if (path / LABELS).is_file():
-        return _by_table(path)
+        return _by_table(path, hold)
     meant = next(((name, known) for name in files if (known := near(name))), None)
     if meant:
         raise DataError(f"{path} holds {meant[0]}.npy; did you mean {meant[1]}.npy? Layouts are {LAYOUTS}")
     if files:
         raise DataError(f"{path} holds {min(files)}.npy, whose label is unknown; layouts are {LAYOUTS}")
     if _classes(path / "train"):
-        test = _by_folder(path / "test", path) if _classes(path / "test") else None
-        return Dataset(train=_by_folder(path / "train", path), test=test)
+        test = _by_folder(path / "test", path, hold) if _classes(path / "test") else None
+        return Dataset(train=_by_folder(path / "train", path, hold), test=test)
     if _classes(path):
-        return Dataset(train=_by_folder(path, path))
+        return Dataset(train=_by_folder(path, path, hold))
     raise DataError(f"{path} holds no .npy files; layouts are {LAYOUTS}")
 
 
@@ -61,13 +61,13 @@ def _load(file: Path, root: Path) -> np.ndarray:
     return load_array(file)
 
 
-def _by_folder(path: Path, root: Path) -> Labelled:
+def _by_folder(path: Path, root: Path, hold: bool) -> Labelled:
     files = [(file, folder.name) for folder in _classes(path) for file in _arrays(folder)]
     # The name of a folder is a class whatever it looks like: text.
-    return _sequences([file for file, _ in files], np.array([label for _, label in files]), root)
+    return _sequences([file for file, _ in files], np.array([label for _, label in files]), root, hold)
 
 
-def _by_table(path: Path) -> Dataset:
+def _by_table(path: Path, hold: bool) -> Dataset:
     """labels.csv: a header `file,label`, then a line a sequence."""
     table = path / LABELS
     lines = read_lines(table, ",")
@@ -92,13 +92,13 @@ def _by_table(path: Path) -> Dataset:
     if not files:
         raise DataError(f"{table} names no file; give a line file,label for each sequence")
     labels = tuple(files.values())
-    train = _sequences([*files], labels_of_text(labels), path)
+    train = _sequences([*files], labels_of_text(labels), path, hold)
     left = sorted({*_arrays(path)} - files.keys())
     note = [f"{len(left)} files have no line in {LABELS} and are left out, {left[0].name} first"] if left else []
     return Dataset(train=train, notes=tuple(note), texts=labels)
 
 
-def _sequences(files: Sequence[Path], labels: np.ndarray, root: Path) -> Labelled:
+def _sequences(files: Sequence[Path], labels: np.ndarray, root: Path, hold: bool) -> Labelled:
     parts: list[np.ndarray] = []
     for file in files:
         part = _load(file, root)
@@ -111,12 +111,13 @@ def _sequences(files: Sequence[Path], labels: np.ndarray, root: Path) -> Labelle
             raise DataError(
                 f"{file} has {part.shape[1]} channels, {files[0].name} has {parts[0].shape[1]}; all must agree"
             )
-        bad = np.argwhere(~np.isfinite(part))
+        bad = np.argwhere(np.isinf(part) if hold else ~np.isfinite(part))
         if len(bad):
             row, column = bad[0].tolist()
+            way = f", or {HOLD}" if np.isnan(part[row, column]) else ""
             raise DataError(
                 f"{file} holds {part[row, column]}, a missing value, at row {row}, column {column}, counted from 0; "
-                "fill it, or leave the file out"
+                f"fill it, or leave the file out{way}"
             )
         parts.append(part)
     return Labelled(Sequences.padded(parts), labels)

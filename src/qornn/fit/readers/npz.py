@@ -11,6 +11,7 @@ import numpy as np
 
 from qornn.errors import DataError
 from qornn.fit.dataset import UNREADABLE, Dataset, Labelled, as_whole
+from qornn.fit.readers.lines import HOLD
 from qornn.tasks.arrays import Sequences
 
 NAMES = "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded"
@@ -19,7 +20,7 @@ KNOWN = tuple(f"{kind}{suffix}" for kind in KINDS for suffix in ("", *(f"_{split
 ALIKE = 0.7  # of difflib: trian and training are train, length is lengths
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, *, hold: bool = False) -> Dataset:
     """An .npz file: x is (N, T) or (N, T, C), y (N,), lengths (N,) the true lengths of padded sequences."""
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:  # numpy leaves what it refuses open
@@ -31,11 +32,11 @@ def read_npz(path: Path) -> Dataset:
             "array `lengths`"
         )
         raise DataError(f"{path} cannot be read as arrays: {error}{way}") from error
-    return from_arrays(found, where=str(path), names=names)
+    return from_arrays(found, where=str(path), names=names, hold=hold)
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str]) -> Dataset:
-    """The parts that the names tell."""
+def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str], hold: bool = False) -> Dataset:
+    """The parts that the names tell; with `hold` samples may be NaN."""
     stray = _stray(names, where)
     whole, split = {"x", "y"} & arrays.keys(), {"x_train", "y_train"} & arrays.keys()
     if whole and split:
@@ -49,8 +50,8 @@ def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str
     alone = [name for name in arrays if name.startswith("lengths") and name.replace("lengths", "x") not in arrays]
     if alone:
         raise DataError(f"{where} holds {alone[0]} but no {alone[0].replace('lengths', 'x')}; rename or leave it out")
-    train = _part(arrays, suffix, where)
-    test = _part(arrays, "_test", where) if tested else None
+    train = _part(arrays, suffix, where, hold)
+    test = _part(arrays, "_test", where, hold) if tested else None
     verb = "is" if len(stray) == 1 else "are"
     note = (f"{', '.join(stray)} {verb} left out; names are {NAMES}",) if stray else ()
     return Dataset(train=train, test=test, notes=note)
@@ -94,7 +95,7 @@ def _stray(names: Sequence[str], where: str) -> list[str]:
     return stray
 
 
-def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str) -> Labelled:
+def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str, hold: bool) -> Labelled:
     x, y = arrays[f"x{suffix}"], arrays[f"y{suffix}"]
     name = f"x{suffix} of {where}"
     if x.ndim not in (2, 3) or x.dtype.kind not in "iufb":
@@ -107,7 +108,7 @@ def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str) -> Labelled
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or len(y) != len(x):
         raise DataError(f"y{suffix} of {where} has shape {y.shape} for {len(x)} sequences; give one label each")
-    _refuse_missing(x, lengths, f"x{suffix}", where)
+    _refuse_missing(x, lengths, f"x{suffix}", where, hold)
     full = x[:, :, None] if x.ndim == 2 else x
     if lengths is not None:  # padding may be anything, NaN too: what is behind the end must not reach arithmetic
         full = np.where((np.arange(full.shape[1]) < lengths[:, None])[:, :, None], full, full.dtype.type(0))
@@ -126,10 +127,10 @@ def _checked_lengths(lengths: np.ndarray, x: np.ndarray, name: str) -> np.ndarra
     return lengths.astype(np.int64)
 
 
-def _refuse_missing(x: np.ndarray, lengths: np.ndarray | None, name: str, where: str) -> None:
+def _refuse_missing(x: np.ndarray, lengths: np.ndarray | None, name: str, where: str, hold: bool) -> None:
     if x.dtype.kind != "f":
         return
-    bad = ~np.isfinite(x)
+    bad = np.isinf(x) if hold else ~np.isfinite(x)
     if lengths is not None:
         inside = np.arange(x.shape[1]) < lengths[:, None]
         bad &= inside if x.ndim == 2 else inside[:, :, None]
@@ -137,10 +138,11 @@ def _refuse_missing(x: np.ndarray, lengths: np.ndarray | None, name: str, where:
         return
     place = np.argwhere(bad)[0].tolist()
     channel = f", channel {place[2]}" if x.ndim == 3 else ""
-    found = "NaN, a missing value," if np.isnan(x[tuple(place)]) else "an infinite value"
+    missing = np.isnan(x[tuple(place)])
+    found, way = ("NaN, a missing value,", f", or {HOLD}") if missing else ("an infinite value", "")
     raise DataError(
         f"{where} holds {found} at row {place[0]}, column {place[1]}{channel}, counted from 0: {name}{place}; fill or "
-        "drop such rows, or give the true lengths in `lengths` if sequences are padded"
+        f"drop such rows, or give the true lengths in `lengths` if sequences are padded{way}"
     )
 
 

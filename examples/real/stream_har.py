@@ -88,7 +88,7 @@ def stream(
         "recordings": len(recordings),
         "samples": sum(len(recording.x) for recording in recordings),
         "differences": differences,
-        "window": program.n_i // CHANNELS,
+        "window": program.input.n_raw // CHANNELS,
         "reset": reset,
         "right_percent": round(100 * right / asked, 2) if asked else None,
         "state_bytes": said["state_bytes"],  # sizeof, by the compiler of this machine
@@ -102,10 +102,10 @@ def stream(
 def check(program: IntegerProgram) -> None:
     """The program must read raw samples of six channels."""
     scale = program.provenance.get("input", {}).get("raw_scale", [1])
-    if program.n_i % CHANNELS or set(scale) != {1}:
+    if program.input.n_raw % CHANNELS or set(scale) != {1}:
         raise SettingsError(
-            f"the program reads {program.n_i} numbers a step, in units of {max(scale):g}; this example streams raw "
-            f"int16 samples of {CHANNELS} channels: fit on such integers"
+            f"the program reads {program.input.n_raw} numbers a step, in units of {max(scale):g}; this example streams "
+            f"raw int16 samples of {CHANNELS} channels: fit on such integers"
         )
 
 
@@ -128,7 +128,7 @@ def run(executable: Path, x: np.ndarray, reset: int) -> tuple[np.ndarray, dict[s
 
 def by_session(program: IntegerProgram, x: np.ndarray, reset: int) -> np.ndarray:
     """The same by the program in Python."""
-    session, window, found = program.session(), program.n_i // CHANNELS, []
+    session, window, found = program.session(), program.input.n_raw // CHANNELS, []
     for start, stop in _sequences(len(x), reset):
         session.reset()
         answer = int(session.y.argmax())
@@ -150,7 +150,7 @@ def by_estimator(clf: QORNNClassifier, x: np.ndarray, reset: int) -> np.ndarray:
 
 def asked_at(program: IntegerProgram, recording: Recording, reset: int) -> tuple[np.ndarray, np.ndarray]:
     """Where an answer is due and known: a sequence's last sample, or without ends every window's; and the answers."""
-    every = reset or program.n_i // CHANNELS
+    every = reset or program.input.n_raw // CHANNELS
     ends = np.arange(every - 1, len(recording.x), every)
     names = np.array([int(name) for name in program.provenance.get("classes", [])], np.int64)
     at = ends[np.isin(recording.label[ends], names)]

@@ -103,8 +103,13 @@ def test_values_too(kind):
     X, f = waves()
     X = gappy(X, kind)
     made = QORNNRegressor(**TINY, **KINDS[kind]).fit(X, f)
-    # A device answers in float32.
-    np.testing.assert_allclose(made.predict(X, integer=True), made.predict(X), rtol=1e-6)
+    want = made.predict(X)
+    np.testing.assert_allclose(made.predict(X, integer=True), want, rtol=1e-6)  # a device answers in float32
+    for integer in (False, True):
+        stream = made.stream(integer=integer)
+        for sample in X[0]:
+            answer = stream.step(sample)
+        np.testing.assert_allclose(answer, want[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

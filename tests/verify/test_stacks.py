@@ -16,6 +16,7 @@ from test_structured import SANITIZE, has_sanitizer, mcu
 from grids import covering, some
 from qornn import export
 from qornn.export.c99.arrays import arrays_of
+from qornn.export.c99.inputs import input_code
 from qornn.export.c99.make import make
 from qornn.integer.layers import Mix, Rotations
 from qornn.integer.layout import DEVICE, row_words
@@ -108,6 +109,13 @@ def test_helium_is_exact(tmp_path, case):
     assert verify(export.c(stack(CASES[case]), tmp_path / "out", name="net", vector_steps=4), "cortex-m55").exact
 
 
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="qemu-system-arm is not installed")
+@pytest.mark.parametrize("case", MEMORIES, ids=name_of)
+def test_helium_remembers_exactly(tmp_path, case):
+    pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
+    assert verify(export.c(stack(case), tmp_path / "out", name="net", vector_steps=4), "cortex-m55").exact
+
+
 @pytest.mark.usefixtures("one_emulator")
 @pytest.mark.parametrize("target", ["host", *DEVICES])
 @pytest.mark.parametrize("case", MEMORIES, ids=name_of)
@@ -140,6 +148,10 @@ def test_what_is_remembered_is_ram_and_said(tmp_path, case):
     assert ("-32768 is missing" in files["net.h"]) == program.input.hold
     arrays = arrays_of("", program.input.fields(0)).values()
     assert sum(array.nbytes for array in arrays) == program.input.stored_bytes
+    plain = replace(program.input, differences=False, hold=False)
+    state = {member.name: member for member in input_code(program.input, "net", 64).members}
+    assert state.keys() - {member.name for member in input_code(plain, "net", 64).members} == {"kept"}
+    assert state["kept"].nbytes == 2 * program.input.channels
 
 
 @pytest.mark.slow

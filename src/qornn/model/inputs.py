@@ -28,7 +28,7 @@ def checked_input(x: Tensor, lengths: Tensor | None, n_i: int, dtype: torch.dtyp
     """x (B, T, n_i) in the network's type, or codes (B, T) as int64, whose range the recurrence checks."""
     if x.ndim == 2 and not x.is_floating_point():
         _refuse_empty(x)
-        return (x if lengths is None else x.masked_fill(_padding(x, lengths), 0)).long()
+        return without_padding(x, lengths).long()
     if x.ndim != 3 or x.shape[2] != n_i:
         raise SettingsError(
             f"x must be (B, T, {n_i}), or integer codes (B, T) below {n_i}; got shape {tuple(x.shape)}, {x.dtype}"
@@ -67,6 +67,14 @@ def refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> 
             f"x holds {value}, first at (sequence, step, channel) = {place}; fill or drop missing values first, and "
             f"keep the others finite in {dtype}"
         )
+
+
+def without_padding(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Zeros past each sequence's end, whatever was there.  # (B, T) or (B, T, n)"""
+    if lengths is None:
+        return x
+    padding = _padding(x, lengths)
+    return x.masked_fill(padding if x.ndim == 2 else padding[..., None], 0)
 
 
 def _refuse_empty(x: Tensor) -> None:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from qornn import draws
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.model.inputs import checked_input, checked_lengths
+from qornn.model.inputs import checked_input, checked_lengths, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
@@ -73,7 +73,7 @@ class Mix(SequenceLayer):
         self.steps = None if bits is None else Steps(TOP)
         self.register_buffer("source_step", torch.zeros(()))
         self.register_buffer("skip_step", torch.zeros(()))
-        self.rounding = True
+        self.rounding, self.stacked = True, False
         self._tops = (0, 0)  # of what it reads, and of the skip
 
     def get_extra_state(self) -> Tensor:
@@ -102,6 +102,9 @@ class Mix(SequenceLayer):
     @property
     def rounds(self) -> bool:
         return self.steps is not None
+
+    def enter_stack(self) -> None:
+        self.stacked = True
 
     def settle(self) -> None:
         if self.steps is not None and self.training:
@@ -204,6 +207,8 @@ class Mix(SequenceLayer):
         if (self.skip and skip is None) or (skip is not None and (not self.skip or skip.shape[-1] != self.skip)):
             got = "none" if skip is None else f"{skip.shape[-1]} numbers"
             raise SettingsError(f"this Mix reads a skip of {self.skip} numbers, got {got}")
+        if not self.stacked:  # a stack has no padding but zeros
+            x, skip = without_padding(x, lengths), None if skip is None else without_padding(skip, lengths)
         with torch.autocast(x.device.type, enabled=False):
             y = self._run(x, skip)
         if lengths is not None:

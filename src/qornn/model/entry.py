@@ -20,8 +20,9 @@ TRIED = 5  # powers of two below the step that clips nothing
 class Entry(nn.Module):
     """x_i = clamp(⌊round(x·gain)/2^drop + ½⌋) and x = step·x_i, the step a power of two.
 
-    The first training batch sets gain and step, unless `hold` did: the step with the smallest mean error, which may
-    clip rare large samples. Where low bits are dropped ties go up, as they do on a device (integer/inputs/samples.py).
+    The first training batch that is not all zeros sets gain and step, unless `hold` did: the step with the smallest
+    mean error, which may clip rare large samples. Where low bits are dropped ties go up, as they do on a device
+    (integer/inputs/samples.py).
     """
 
     gain: Tensor  # () units of the raw sample per unit of x
@@ -30,7 +31,7 @@ class Entry(nn.Module):
 
     def __init__(self, bits: int) -> None:
         super().__init__()
-        if isinstance(bits, bool) or bits not in INPUT_BITS:
+        if type(bits) is not int or bits not in INPUT_BITS:
             raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
         self.bits = bits
         self.started = False
@@ -73,6 +74,8 @@ class Entry(nn.Module):
         if not self.started:
             if not self.training:
                 return x
+            if not over_processes(x.detach().abs().max(), "MAX"):
+                return x  # only zeros say nothing of what is to come
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
         top, raw = 2 ** (self.bits - 1), x.double() * self.gain

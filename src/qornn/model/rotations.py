@@ -22,6 +22,8 @@ from qornn.recurrence import check_codes, driven_scan, scan
 
 LAMBDA_BITS = range(8, 13)
 EXACT = 23  # bits of a sum that float32 holds, sign aside
+WIDE = 20  # bits of λ and a state from which 32 bits of a sum may be too few
+LARGEST_SUM = 2**30  # half of what they hold: weights go on after steps are frozen
 NORMAL = 3  # normalised states are ẑ·2^(3 − k_a): in ±4
 
 
@@ -64,8 +66,7 @@ class Rotations(SequenceLayer):
         check_widths(n_i=n_i, pairs=pairs)
         bits, lambda_bits = parse_bits(bits), _checked_lambda(lambda_bits, parse_bits(bits))
         check_state_bits(state_bits)
-        if not 0 <= ring[0] <= ring[1] <= 1:
-            raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+        _check_ring(ring)
         if isinstance(integrators, bool) or not isinstance(integrators, int) or not 0 <= integrators <= pairs:
             raise SettingsError(f"integrators must be a number of pairs in 0..{pairs}, got {integrators!r}")
         self.n_i, self.n_h, self.pairs = n_i, 2 * pairs, pairs
@@ -151,8 +152,19 @@ class Rotations(SequenceLayer):
         self.normalised = True
 
     def settle(self) -> Tensor | None:
-        factors = self.steps.move() if self.steps is not None and self.training else None
+        factors = self.steps.move(self._least_step()) if self.steps is not None and self.training else None
         return None if factors is None else factors.repeat(2)
+
+    @torch.no_grad()
+    def _least_step(self) -> Tensor | float:
+        """Finer ones, and 32 bits of a device would not hold the sums of all inputs at their largest.  # (p,)"""
+        if self.q_U is None or self.lambda_bits is None or self.state_bits is None or not self._source_top:
+            return 0.0
+        if self.lambda_bits + self.state_bits < WIDE:
+            return 0.0
+        one, top = 2 ** (self.lambda_bits - 1), 2 ** (self.state_bits - 1)
+        largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
+        return largest * one / (LARGEST_SUM - 2 * one * top)
 
     def absorb(self, factors: Tensor) -> None:
         with torch.no_grad():
@@ -260,9 +272,19 @@ def _read(codes: Tensor, U: Tensor) -> Tensor:
     return F.embedding(codes, U.T)
 
 
+def _check_ring(ring: Any) -> None:
+    try:
+        low, high = (float(radius) for radius in ring)
+        fine = 0 <= low <= high <= 1
+    except (TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+
+
 def _checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:
     if lambda_bits is None:
         return None if bits is None else LAMBDA_BITS[0]
-    if isinstance(lambda_bits, bool) or lambda_bits not in LAMBDA_BITS:
+    if type(lambda_bits) is not int or lambda_bits not in LAMBDA_BITS:
         raise SettingsError(f"lambda_bits must be in {LAMBDA_BITS[0]}..{LAMBDA_BITS[-1]}, got {lambda_bits!r}")
     return lambda_bits

@@ -24,7 +24,8 @@ class Steps(nn.Module):
     """Steps 2^σ of whole numbers up to `top`: set by the first batch, then moved by one power of two at a time.
 
     The step is doubled when the running maximum of what was to be rounded passes the range, and halved when it stays
-    below 0.4 of it. All is in buffers, so that a resumed run goes on with the same bits.
+    below 0.4 of it. Where all was zero so far, the first batch with something else sets it. All is in buffers, so that
+    a resumed run goes on with the same bits.
     """
 
     step: Tensor  # (n,) or (), powers of two
@@ -60,21 +61,19 @@ class Steps(nn.Module):
         if self.frozen:
             return
         peak = over_processes(peak.to(self.peak.dtype), "MAX")
-        if self.started:
-            self.peak.copy_(torch.maximum(peak, DECAY * self.peak))
-            return
-        self.peak.copy_(peak)
-        self.step.copy_(smallest_step(peak, self.top))
+        silent = self.peak == 0  # so far: no factor, however large, is of use to who reads zeros
+        self.step.copy_(torch.where(silent & (peak > 0), smallest_step(peak, self.top), self.step))
+        self.peak.copy_(torch.where(silent, peak, torch.maximum(peak, DECAY * self.peak).clamp(min=SMALLEST)))
         self.started = True
 
     @torch.no_grad()
-    def move(self) -> Tensor | None:
-        """Old steps over new ones, where some moved."""
+    def move(self, least: Tensor | float = 0.0) -> Tensor | None:
+        """Old steps over new ones, where some moved; not below `least`."""
         if not self.started or self.frozen:
             return None
         reach = self.top * self.step
-        up = (self.peak > reach) & (self.step < LARGEST)
-        down = (self.peak < LOW * reach) & (self.step > SMALLEST)
+        up = ((self.peak > reach) | (self.step < least)) & (self.step < LARGEST)
+        down = (self.peak < LOW * reach) & (self.step > SMALLEST) & (self.peak > 0) & (self.step >= 2 * least)
         if not bool((up | down).any()):
             return None
         factors = torch.where(up, 0.5, torch.where(down, 2.0, 1.0)).to(self.step.dtype)

@@ -165,3 +165,10 @@ def test_a_mix_that_gives_nothing_is_lowered_as_it_is():
     program = qornn.lower(model, x, quiet=True)
     raw = program.input.clip(program.input.from_network(x.numpy()))
     assert (program.readout.values(program.run(raw), np.full(24, 30)) == model(x)[0].detach().numpy()).all()
+
+
+def test_codes_for_a_network_trained_on_samples_are_refused():
+    """Its biases lie on the grid of the samples: on codes the integers were those of another network."""
+    model, _ = trained()
+    with pytest.raises(SettingsError, match=r"trained on samples .* and these are codes"):
+        qornn.lower(model, torch.zeros(4, 9, dtype=torch.long), quiet=True)

@@ -12,7 +12,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from qornn.errors import SettingsError
+from qornn.model.layer import Grid
 from qornn.quant import Quantizer
+from qornn.recurrence import native_weights
 
 DECAY = 0.98  # of the running maximum, per training step: half of it is forgotten in 34
 LOW = 0.4  # of the range: below it the step is halved, and the maximum is then at 0.8 of the range
@@ -55,11 +57,16 @@ class Steps(nn.Module):
             raise SettingsError("this network has seen no training batch, which sets the steps of its states; train it")
 
     @torch.no_grad()
-    def see(self, peak: Tensor) -> None:
-        """The largest values of a batch, in every process; the first sets the steps."""
+    def see(self, peak: Tensor, *, in_steps: bool = False) -> None:
+        """The largest values of a batch, or of them over the steps, in every process; the first sets the steps."""
         if self.frozen:
             return
         peak = over_processes(peak.to(self.peak.dtype), "MAX")
+        if self.started and native_weights.usable(self.peak, self.step, peak):
+            native_weights.see_peak_(self.peak, peak, self.step if in_steps else None, decay=DECAY)
+            return
+        if in_steps:
+            peak = peak * self.step
         if self.started:
             self.peak.copy_(torch.maximum(peak, DECAY * self.peak))
             return
@@ -72,6 +79,8 @@ class Steps(nn.Module):
         """Old steps over new ones, where some moved."""
         if not self.started or self.frozen:
             return None
+        if native_weights.usable(self.peak, self.step):
+            return native_weights.move_steps(self.peak, self.step, self.top, LOW, (SMALLEST, LARGEST))
         reach = self.top * self.step
         up = (self.peak > reach) & (self.step < LARGEST)
         down = (self.peak < LOW * reach) & (self.step > SMALLEST)
@@ -117,6 +126,14 @@ def smallest_step(peak: Tensor, top: int) -> Tensor:
     mantissa, _ = torch.frexp(ratio)
     power = ratio / mantissa  # exact: a number by its own mantissa in [½, 1)
     return torch.where(mantissa > 0.5, power, power / 2)
+
+
+def copy_step(grid: Grid | None, step: Tensor) -> None:
+    """Remember the step of what is read; 0 where that is float."""
+    if grid is None:
+        step.zero_()
+    else:
+        step.copy_(grid.step)
 
 
 def demand_grid(layer: str, read: bool) -> None:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import qornn
@@ -155,6 +155,7 @@ def test_inputs_are_rounded_alike(values, gain):
 
 
 @given(st.lists(st.tuples(st.floats(0, 2.0**120, width=32), st.integers(-61, 61)), min_size=1, max_size=9))
+@example([(2.0**100, 59), (2.0**100, 60), (0.0, -59), (0.0, -60)])  # the largest and the smallest stay
 def test_steps_move_alike(drawn):
     def moved():
         steps = Steps(127, len(drawn))

@@ -13,6 +13,7 @@ from qornn.errors import SettingsError
 from qornn.model.layer import Grid
 from qornn.model.steps import over_processes, smallest_step
 from qornn.quant import having, round_half_away
+from qornn.recurrence import native_weights
 
 TRIED = 5  # powers of two below the step that clips nothing
 
@@ -78,8 +79,11 @@ class Entry(nn.Module):
                 return x  # only zeros say nothing of what is to come
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
-        top, raw = 2 ** (self.bits - 1), x.double() * self.gain
-        if self.rounding and not torch.compiler.is_compiling() and not int(self.drop):  # the same in half the passes
+        top, whole = 2 ** (self.bits - 1), self.rounding and not torch.compiler.is_compiling() and not int(self.drop)
+        if whole and not x.requires_grad and native_weights.usable(x):
+            return native_weights.round_inputs(x, float(self.gain), float(self.step), top)
+        raw = x.double() * self.gain
+        if whole:  # the same in half the passes
             return (round_half_away(raw).clamp(-top, top - 1) * self.step).to(x.dtype)
         unit = torch.exp2(self.drop.double())
         if not self.rounding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
@@ -46,6 +48,12 @@ def checked_state(x: Tensor, h0: Tensor | None, n_h: int, like: Tensor) -> Tenso
     if h0.shape != (len(x), n_h):
         raise SettingsError(f"h0 must be (B, n_h) = ({len(x)}, {n_h}), got shape {tuple(h0.shape)}")
     return h0.to(like.dtype)
+
+
+def without_autocast(x: Tensor) -> AbstractContextManager[None]:
+    """Inside, types are those of the weights. Where there is no autocast to leave nothing is entered: it takes long."""
+    kind = x.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> None:

@@ -190,7 +190,7 @@ class Stack(ReadsOut):
         """Of a last layer whose outputs are its states: it may know a shorter way than through all of them."""
         self.grid = last.gives()
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
-            return last.read_out(self.V_q(), self.b_q(), h0=h0, lengths=lengths, relu=self.relu, **given)
+            return last.read_out(*self.readout_weights(), h0=h0, lengths=lengths, relu=self.relu, **given)
         if self.readout == "last":
             h = last.last(h0=h0, lengths=lengths, **given)
             return self.read(h), h

@@ -59,6 +59,12 @@ def test_of_two_groups_one_is_held_out_and_of_one_none(fraction):
     assert not hold(np.zeros(100, int), np.zeros(100), fraction).any()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_of_few_uneven_groups_the_nearest_are_found(seed):
+    groups = np.repeat(np.arange(5), [50, 24, 13, 7, 6])
+    assert {*groups[hold(groups, np.zeros(100), 0.2, seed)].tolist()} == {2, 3}
+
+
 def test_groups_that_each_have_a_class_alone_are_not_held_out():
     assert not hold(np.repeat([0, 1], 50), np.repeat([0, 1], 50)).any()
 

@@ -30,8 +30,8 @@ def told(train: Labelled, test: Labelled, *, drawn: bool) -> list[str]:
         else "split the data by recording, and name the recordings with --group COLUMN or `groups`"
     )
     return [
-        f"of {len(test)} test sequences {' and '.join(found)}: windows of one recording look like being on both sides, "
-        f"and figures are then too good; {way}"
+        f"of {len(test)} test sequences {' and '.join(found)}: windows of one recording seem to be on both sides, "
+        f"which makes the figures too good; {way}"
     ]
 
 

@@ -9,14 +9,14 @@ from contextvars import ContextVar
 import numpy as np
 import torch
 
-_streams: ContextVar[tuple[int, dict[torch.device, torch.Generator]] | None] = ContextVar("streams", default=None)
+_Streams = tuple[tuple[int, ...], dict[torch.device, torch.Generator]]  # their key, and those in use
+_streams: ContextVar[_Streams | None] = ContextVar("streams", default=None)
 
 
 @contextmanager
 def drawing(*key: int) -> Iterator[None]:
     """Inside, what layers draw is a function of the key, as in (seed, step, process): nothing else to save."""
-    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
-    token = _streams.set((seed, {}))
+    token = _streams.set((key, {}))
     try:
         yield
     finally:
@@ -28,7 +28,8 @@ def generator(device: torch.device) -> torch.Generator | None:
     streams = _streams.get()
     if streams is None:
         return None
-    seed, made = streams
+    key, made = streams
     if device not in made:
+        seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
         made[device] = torch.Generator(device).manual_seed(seed)
     return made[device]

@@ -50,6 +50,18 @@ def test_json_is_one_object_and_the_rest_is_on_standard_error(waves, tmp_path, q
 
 
 @pytest.mark.slow
+def test_a_column_of_groups_and_a_metric_are_named(waves, tmp_path):
+    lines = [f"{i % 8},{line}" for i, line in enumerate(waves.read_text().splitlines())]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    words = ["--group", 1, "--metric", "balanced", "--class-weight", "balanced", *SMALL, "--quiet"]
+    result = call(tmp_path / "people.csv", "-o", tmp_path / "out", *words)
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.stdout.split())
+    for part in ("balanced accuracy", "split, test", "by group, 2 of 8 groups", "latency, median"):
+        assert part in shown
+
+
+@pytest.mark.slow
 def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     result = call(waves, "-o", tmp_path / "out", "--bits", "2,4", *SMALL, "--quiet")
     assert result.exit_code == 0, result.output
@@ -158,6 +170,8 @@ def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_
         (["--map", "bjork"], "Did you mean 'bjorck'"),
         (["--layers", "3"], "layers=3 is of stacks, as in map='rotations'"),
         (["--map", "rotations", "--width", "0"], "width must be a whole number of at least 1"),
+        (["--metric", "balance"], "unknown metric 'balance'"),
+        (["--group", "person"], "--group 'person' is no column"),
         (["--class-weight", "even"], "balanced or none, got 'even'"),
         (["--target", "cortex"], "unknown target 'cortex'"),
         (["--label", "none"], "--label 'none' is no column"),
@@ -175,7 +189,14 @@ def test_bad_input_gets_a_clear_error_and_leaves_nothing(words, message, waves, 
 
 def test_help_tells_the_formats_and_an_example():
     text = " ".join(call("--help").stdout.split())
-    for part in ("Example: qornn fit", "lengths_train", "id, time, label", "CLASS/*.npy", "count as wrong"):
+    for part in (
+        "Example: qornn fit",
+        "lengths_train",
+        "id, time, label",
+        "CLASS/*.npy",
+        "count as wrong",
+        "groups_test",
+    ):
         assert part in text
 
 

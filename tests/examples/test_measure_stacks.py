@@ -16,14 +16,17 @@ def test_people_are_held_out_whole(waves):
     people = np.arange(len(waves.y_train)) % 10
     numbered = replace(waves, x_train=waves.x_train.copy(), groups=people)
     numbered.x_train[:, 0, 0] = people
-    for part in stacks.folds(numbered):
+    seen = set()
+    for part in stacks.folds(numbered, 5):
         kept, held = ({*x[:, 0, 0].tolist()} for x in (part.x_train, part.x_test))
         assert len(held) == 2
         assert not kept & held
+        seen |= held
+    assert seen == {*people.tolist()}
 
 
 def test_without_people_a_fifth_of_every_class_is_held_out(waves):
-    for part in stacks.folds(replace(waves, groups=None)):
+    for part in stacks.folds(replace(waves, groups=None), 3):
         for label in np.unique(waves.y_train):
             all_, held = (int((y == label).sum()) for y in (waves.y_train, part.y_test))
             assert held == all_ // 5

@@ -187,7 +187,7 @@ def test_the_report_shows_everything_and_needs_no_network(made):
     ids = {attrs.get("id") for _, attrs in page.tags}
     assert ids >= {"bits", "confusion", "curves", "memory", "device", "data", "settings"}
     images = [attrs["src"] for tag, attrs in page.tags if tag == "img"]
-    assert len(images) == 3
+    assert len(images) == 4
     assert all(src.startswith("data:image/png;base64,") for src in images)
     assert not any(tag in ("script", "link") for tag, _ in page.tags)
     assert "http" not in html
@@ -363,6 +363,8 @@ def test_values_are_learned_in_their_own_units(tmp_path):
     figures = fit(asked(tmp_path / "v.npz", tmp_path / "out", estimator={"max_epochs": 40}))
     assert (figures["task"], figures["metric"]) == ("regress", "R2")
     assert figures["value"] > 0.5 > 0 >= figures["baseline"]
+    assert figures["split"] == {"test": "at random, 32 of 160 sequences", "choice": None, "validation": None}
+    assert (figures["classes"], figures["latency"]) == ([], None)
     assert any("channel 1 is constant" in note for note in figures["notes"])
     assert any("32 of 160 sequences, drawn with seed 0, are held out" in note for note in figures["notes"])
     html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -378,9 +380,68 @@ def test_class_weight_is_for_classes(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    """A rare class and twelve people, fitted by group with balanced accuracy."""
+    x, f = waves(360, 0)
+    folder = tmp_path_factory.mktemp("grouped")
+    y, people = np.where(f < 1, "slow", "fast"), np.arange(360) % 12
+    np.savez(folder / "d.npz", x=x, y=y, groups=people)
+    return folder / "out", fit(asked(folder / "d.npz", folder / "out", bits=(3, 4), metric="balanced"))
+
+
+def test_every_part_is_held_out_by_group_and_said_so(grouped):
+    out, figures = grouped
+    assert figures["split"] == {
+        "test": "by group, 2 of 12 groups",
+        "choice": "by group, 2 of 10 groups",
+        "validation": "by group, 1 of 8 groups",
+    }
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert all(how in html for how in figures["split"].values())
+
+
+def test_balanced_accuracy_is_measured_and_chooses(grouped):
+    out, figures = grouped
+    assert (figures["metric"], figures["baseline"]) == ("balanced accuracy", 50.0)
+    recalls = [c["recall"] for c in figures["classes"]]
+    assert figures["value"] == pytest.approx(np.mean(recalls))
+    assert [c["class"] for c in figures["classes"]] == ["fast", "slow"]
+    assert sum(c["test"] for c in figures["classes"]) == figures["test"] == 60
+    assert json.loads((out / "fit.json").read_text())["facts"]["metric"] == "balanced accuracy"
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert "recall" in html
+    assert "precision" in html
+    assert "Balanced accuracy" in html
+
+
+def test_another_metric_is_another_fit(grouped):
+    out, _ = grouped
+    with pytest.raises(SettingsError, match="metric balanced accuracy, now accuracy"):
+        fit(asked(out.parent / "d.npz", out))
+
+
+def test_the_latency_is_in_the_figures_and_the_report(grouped):
+    out, figures = grouped
+    latency = figures["latency"]
+    assert latency["sequences"] == 60
+    assert 1 <= latency["median"] <= latency["p90"] <= 16
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert "Warm-up latency" in html
+    assert f"{latency['right']} of 60" in html
+
+
+def test_a_rerun_says_the_same_split_and_latency(grouped, monkeypatch):
+    out, figures = grouped
+    monkeypatch.setattr(width, "train", None)
+    again = fit(asked(out.parent / "d.npz", out, bits=(3, 4), metric="balanced"))
+    assert {**again, "seconds": 0} == {**figures, "seconds": 0}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"metric": "balance"}, "unknown metric 'balance'"),
         ({"bits": (12,)}, r"bits must be in 2\.\.8, got 12"),
         ({"bits": ()}, "names no width"),
         ({"targets": ("cortex-m5",)}, "Did you mean 'cortex-m55'"),

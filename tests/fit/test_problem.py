@@ -1,11 +1,13 @@
 """From data to a problem: what is learned, and what is held out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from qornn.errors import DataError, SettingsError
 from qornn.fit.dataset import Dataset, Labelled
-from qornn.fit.problem import CHOICE, hold_out, kind_of, pose
+from qornn.fit.problem import kind_of, pose
 from qornn.tasks.arrays import Sequences
 
 
@@ -14,8 +16,13 @@ def part(y, channels=1, seed=0):
     return Labelled(Sequences(np.random.default_rng(seed).normal(size=(len(y), 5, channels)), None), y)
 
 
-def posed(train, test=None, *, task="auto", test_fraction=None, seed=0, choose=False):
-    return pose(Dataset(train=train, test=test), task=task, test_fraction=test_fraction, seed=seed, choose=choose)
+def posed(train, test=None, **options):
+    options = {"task": "auto", "test_fraction": None, "seed": 0, "choose": False} | options
+    return pose(Dataset(train=train, test=test), **options)
+
+
+def of_people(y, people):
+    return replace(part(y), groups=np.array(people, str))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +40,7 @@ def test_the_task_is_told_by_the_labels_unless_it_is_said(y, task, kind):
 
 
 def test_a_given_test_set_is_left_as_it_is():
-    problem = posed(part([0, 1] * 10), part([0, 1, 1]))
+    problem = posed(part([0, 1] * 10), part([0, 1, 1], seed=1))
     assert len(problem.train) == 20
     assert problem.test.y.tolist() == [0, 1, 1]
     assert not problem.notes
@@ -61,19 +68,14 @@ def test_another_fifth_chooses_and_is_neither_trained_nor_tested_on():
 
 
 def test_too_few_to_choose_on_are_said():
-    problem = posed(part([0, 1] * 20), part([0, 1]), choose=True)
+    problem = posed(part([0, 1] * 20), part([0, 1], seed=1), choose=True)
     assert not problem.chooses
     assert len(problem.train) == 40
     assert "training data chooses them" in problem.notes[0]
 
 
-def test_one_of_each_class_always_stays():
-    assert not hold_out(np.array([0, 1, 2]), 0.9, 0, stream=1, by_class=True).any()
-    assert hold_out(np.zeros(10), CHOICE, 0, stream=1, by_class=False).sum() == 2
-
-
 def test_unseen_test_labels_are_counted_as_wrong_and_told():
-    problem = posed(part(["a", "b"] * 5), part(["a", "b", "z", "z"]))
+    problem = posed(part(["a", "b"] * 5), part(["a", "b", "z", "z"], seed=1))
     assert "2 test sequences have labels unseen in training (z)" in problem.notes[0]
     assert problem.score(problem.test.y, np.array(["a", "b", "a", "b"])) == 50.0
     assert problem.classes == ("a", "b")
@@ -131,3 +133,57 @@ def test_what_is_no_problem_is_refused_in_words(train, test, options, error, wor
 def test_values_named_as_classes_are_text():
     problem = posed(part([0.5, 1.5] * 5), part([0.5, 1.5]), task="classify")
     assert problem.classes == ("0.5", "1.5")
+
+
+def test_test_and_choice_hold_out_whole_groups():
+    y, people = np.arange(400) % 2, np.arange(400) // 4 % 20
+    problem = posed(of_people(y, people), choose=True)
+    parts = [{*part.groups.tolist()} for part in (problem.train, problem.choice, problem.test)]
+    assert [len(found) for found in parts] == [13, 3, 4]
+    assert len(set.union(*parts)) == 20
+    assert problem.split == {"test": "by group, 4 of 20 groups", "choice": "by group, 3 of 16 groups"}
+    assert "80 of 400 sequences, drawn with seed 0, are held out (by group, 4 of 20 groups)" in problem.notes[0]
+
+
+def test_values_are_held_out_by_group_too():
+    problem = posed(of_people(np.linspace(0.5, 9.7, 100), np.arange(100) % 10))
+    assert len({*problem.test.groups}) == 2
+    assert not {*problem.test.groups} & {*problem.train.groups}
+
+
+def test_groups_of_a_given_test_set_are_told_where_training_has_them():
+    train, apart = of_people([0, 1] * 10, np.arange(20) % 5), of_people([0, 1], [7, 8])
+    assert posed(train, apart).split["test"] == "given, none of its 2 groups in training"
+    problem = posed(train, of_people([0, 1, 0], [3, 4, 7]))
+    assert problem.split["test"] == "given, 2 of its 3 groups in training too"
+    assert "2 of the 3 groups of the test set are in training too (3, 4)" in problem.notes[0]
+    assert len(problem.notes) == 1  # and not once more that sequences are equal
+
+
+def test_without_groups_the_split_is_said_too():
+    assert posed(part([0, 1] * 50), choose=True).split["test"] == "by class, 20 of 100 sequences"
+    assert posed(part(np.linspace(0.5, 9.7, 50))).split == {"test": "at random, 10 of 50 sequences", "choice": None}
+    assert posed(part([0, 1] * 10), part([0, 1], seed=1)).split["test"] == "given"
+
+
+def test_windows_on_both_sides_are_told_unless_groups_say_what_belongs_together():
+    twice = part([0, 1] * 100)
+    x = Sequences(np.repeat(twice.x.x[:100], 2, 0), None)
+    notes, people = posed(replace(twice, x=x)).notes, (np.arange(200) % 20).astype(str)
+    assert any("test sequences" in note and "with --group COLUMN, or an array `groups`" in note for note in notes)
+    assert len(posed(replace(twice, x=x, groups=people)).notes) == 1
+
+
+def test_balanced_accuracy_is_the_mean_recall_of_the_test_s_classes():
+    train, test = part(["a"] * 8 + ["b"] * 4), part(["a"] * 8 + ["b"] * 2 + ["z"], seed=1)
+    problem = posed(train, test, metric="balanced")
+    assert (problem.metric, problem.point) == ("balanced accuracy", 1.0)
+    assert problem.baseline() == pytest.approx(100 / 3)
+    answers = np.array(["a"] * 6 + ["b"] * 2 + ["b", "a"] + ["a"])
+    assert problem.score(problem.test.y, answers) == pytest.approx(100 * (6 / 8 + 1 / 2 + 0) / 3)
+    assert posed(train, test).score(test.y, answers) == pytest.approx(100 * 7 / 11)
+
+
+def test_a_balanced_metric_is_for_classes():
+    with pytest.raises(SettingsError, match="--metric balanced is for classes"):
+        posed(part([0.5, 1.5] * 4), metric="balanced")

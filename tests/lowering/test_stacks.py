@@ -7,6 +7,7 @@ import torch
 import qornn
 from qornn.errors import SettingsError
 from qornn.integer.inputs import make_samples
+from qornn.model import SequenceLayer
 
 STACKS = {
     "mean": {},
@@ -134,3 +135,40 @@ def test_a_choice_that_training_has_made_is_refused(choice):
     (name,) = choice
     with pytest.raises(SettingsError, match=f"{name}=.* nothing is left to choose; leave {name} out"):
         qornn.lower(model, x, **choice, quiet=True)
+
+
+class Foreign(SequenceLayer):
+    """A layer of one's own, in floats."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_i = self.n_h = 4
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x, h0=None, *, lengths=None):
+        return self.linear(x), x.new_zeros(len(x), 4)
+
+
+def test_a_layer_without_integers_is_named_with_those_that_have_some():
+    model = qornn.Stack([qornn.Mix(5, 4, bits=4), Foreign()], n_o=2)
+    x = torch.randn(4, 9, 5)
+    model(x)
+    said = "layer 1: Foreign has no integer form; OrthogonalRecurrence, Rotations and Mix have one"
+    with pytest.raises(SettingsError, match=said):
+        qornn.lower(model.eval(), x, quiet=True)
+
+
+def test_a_mix_that_gives_nothing_is_lowered_as_it_is():
+    model, x = trained()
+    with torch.no_grad():
+        model.layers[2].c.fill_(-1e3)
+    program = qornn.lower(model, x, quiet=True)
+    raw = program.input.clip(program.input.from_network(x.numpy()))
+    assert (program.readout.values(program.run(raw), np.full(24, 30)) == model(x)[0].detach().numpy()).all()
+
+
+def test_codes_for_a_network_trained_on_samples_are_refused():
+    """Its biases lie on the grid of the samples: on codes the integers were those of another network."""
+    model, _ = trained()
+    with pytest.raises(SettingsError, match=r"trained on samples .* and these are codes"):
+        qornn.lower(model, torch.zeros(4, 9, dtype=torch.long), quiet=True)

@@ -182,6 +182,14 @@ def test_codes_read_columns():
     assert torch.equal(stem(codes)[0], stem(one_hot)[0])
 
 
+def test_codes_read_columns_of_rotations_alone():
+    layer = qornn.Rotations(5, 4, generator=generator())
+    codes = torch.randint(5, (2, 7), generator=generator(1))
+    ours, theirs = layer(codes)[0], layer(torch.nn.functional.one_hot(codes, 5).float())[0]
+    assert float(ours.detach().abs().max()) > 0
+    assert torch.allclose(ours, theirs, atol=1e-6)  # sums of floats in another order
+
+
 def test_alone_it_is_called_like_an_rnn_and_answers_in_its_own_units():
     layer = qornn.Rotations(3, 8, bits=8, state_bits=12, generator=generator())
     exact = qornn.Rotations(3, 8, generator=generator())

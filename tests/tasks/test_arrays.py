@@ -54,6 +54,15 @@ def test_class_weights_weigh_the_loss():
     assert float(task.loss(y, batch)) == pytest.approx(float((each * weight).sum() / 4), rel=1e-6)  # float32
 
 
+def test_a_rare_class_weighs_the_same_however_the_batches_fall():
+    x, target = of_lengths(1, 1, 1, 1), np.array([1, 0, 0, 0])
+    task = Arrays(sequences={"train": x}, targets={"train": target}, classes=2, class_weight=np.array([2 / 3, 2.0]))
+    y = torch.tensor([[2.0, 0.0]])
+    whole = float(task.loss(y.expand(4, 2), task.batch("train", 0, 4)))
+    halves = [float(task.loss(y.expand(2, 2), task.batch("train", i, 2))) for i in (0, 1)]
+    assert sum(halves) / 2 == pytest.approx(whole, rel=1e-6)  # float32
+
+
 def test_nothing_to_train_on_is_refused():
     with pytest.raises(SettingsError, match="nothing to train on"):
         Arrays(sequences={}, targets={})

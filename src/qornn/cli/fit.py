@@ -31,6 +31,21 @@ def run(
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="CSV, long: the column that tells sequences apart.")] = None,
     time: Annotated[str | None, typer.Option("--time", help="CSV, long: the column that orders a sequence.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="CSV: the column that tells which sequences belong together, such as a person or a recording. Whole "
+            "groups are then held out. Default: no groups."
+        ),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What is measured and chooses the bits for classes: accuracy, or balanced, the mean recall of all "
+            "classes. Default: accuracy.",
+            show_default=False,
+        ),
+    ] = "accuracy",
     map: Annotated[
         str | None,
         typer.Option(
@@ -92,16 +107,18 @@ def run(
     """Train on your own sequences, measure on held-out ones, and write integers, verified C and a report.
 
     .npz: x_train, y_train and, if there are, x_test, y_test; or x, y. x is (N, T) or (N, T, channels). Where lengths
-    differ, x is padded and lengths_train, lengths_test or lengths (N,) hold the true ones.
+    differ, x is padded and lengths_train, lengths_test or lengths (N,) hold the true ones. groups_train, groups_test or
+    groups (N,) tell which sequences belong together, such as those of one person.
 
     .csv, one series a row: a column of labels, all others are samples; empty cells at a row's end are a shorter
     series. .csv, long: a header with id, time, label, and the other columns are channels; one sample a row.
 
     Folder of .npy: x.npy, y.npy (names as in .npz); CLASS/*.npy, one sequence (T,) or (T, channels) a file, perhaps
-    within train/ and test/; or *.npy with labels.csv, whose lines are file,label.
+    within train/ and test/; or *.npy with labels.csv, whose lines are file,label or file,label,group.
 
-    Without a test set, --test-fraction of each class is held out by the seed. Several widths are compared on a further
-    fifth of the training data; chosen is the smallest within one point of the best, and the test set has no say.
+    Without a test set, --test-fraction of each class is held out by the seed. With groups, every part that is held out
+    is whole groups. Several widths are compared on a further fifth of the training data; chosen is the smallest within
+    one point of the best, and the test set has no say.
     Missing values (NaN, or empty cells inside a series) are refused with row and column; --missing hold takes the last
     value of the channel in their place. A constant channel is kept. Test labels that training never shows
     count as wrong. A rerun of the same command takes finished widths from OUT.
@@ -136,6 +153,8 @@ def run(
         label=label,
         id=id,
         time=time,
+        group=group,
+        metric=metric,
         test_fraction=test_fraction,
         seed=seed,
         name=name,
@@ -182,12 +201,18 @@ def _show(figures: dict[str, Any], json: bool) -> None:
         rows = [[width[column] for column in columns] for width in figures["widths"]]
         print_table(f"{figures['metric']} against bits; {figures['bits']} chosen", columns, rows)
         print()
-    shown = {key: value for key, value in figures.items() if not isinstance(value, list) and value is not None}
+    flat = {k: v for key, value in figures.items() for k, v in _flat(key, value).items()}
+    shown = {key: value for key, value in flat.items() if not isinstance(value, list) and value is not None}
     checks = {f"C on {check['target']}": _verdict(check) for check in figures["verification"]}
     print_table(figures["run"], ["", ""], (shown | checks).items())
     for note in figures["notes"]:
         print(f"note: {harmless(note)}")
     print(f"\nNext: open {Path(figures['run']) / 'report.html'}")
+
+
+def _flat(key: str, value: Any) -> dict[str, Any]:
+    """A table in a table as lines of its own."""
+    return {f"{key}, {k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
 
 
 def _verdict(check: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from qornn import export
 from qornn.errors import SettingsError
 from qornn.estimators.designs import design_of
+from qornn.estimators.groups import group_numbers
 from qornn.estimators.input import read
 from qornn.estimators.network import CHUNK
 from qornn.estimators.settings import check_settings, seed_of
@@ -87,15 +88,22 @@ class Estimator(BaseEstimator):
         tags.input_tags.allow_nan = self.missing == "hold"
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on sequences X with a label or value y for each."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Train.
+
+        - `X`: N sequences, as (N, T), (N, T, C) or a list of (T_i,) or (T_i, C).
+        - `y`: a label or value for each.
+        - `groups` (None): what each sequence comes from, such as a person, a speaker or a recording: N labels of any
+          hashable kind. What is held out to keep the best weights is then whole groups, as near to
+          `validation_fraction` as they allow. Nothing is held out where all are of one group, and a warning says so.
+        """
         with _all_or_nothing(self), own_torch():
             check_settings(self)
             design_of(self).check()
-            self._learn(X, y)
+            self._learn(X, y, groups)
         return self
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: Any, groups: Any) -> None:
         raise NotImplementedError
 
     def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
@@ -161,10 +169,13 @@ class Estimator(BaseEstimator):
     def _facts(self) -> dict[str, Any]:
         return {}
 
-    def _fit(self, sequences: Sequences, y: np.ndarray, *, classes: int | None, **task_options: Any) -> None:
+    def _fit(
+        self, sequences: Sequences, y: np.ndarray, groups: Any, *, classes: int | None, **task_options: Any
+    ) -> None:
         """Hold a part out, standardise, train, and look at the training data once more for lowering."""
         seed, design = seed_of(self.random_state), design_of(self)
-        held = held_out(y, self.validation_fraction, seed, stratify=classes is not None)
+        numbers = group_numbers(groups, len(sequences))
+        held = held_out(y, self.validation_fraction, seed, stratify=classes is not None, groups=numbers)
         self.window_ = design.window(sequences)
         standard = Standard.of(sequences)
         self.mean_, self.std_ = standard.mean, standard.std
@@ -183,7 +194,7 @@ class Estimator(BaseEstimator):
         with threads(self._network.work(design.batch(len(rows["train"])) * x.x.shape[1])):
             self.history_ = design.train(self._network, task, seed)
             self._network.seen = self._network.look(sequences)
-        self.n_iter_ = len(self.history_)
+        self.n_iter_, self.held_out_ = len(self.history_), held
 
 
 @contextmanager

@@ -51,12 +51,14 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     - `validation_fraction` (0.1), `patience` (15): this share of every class is held out. The weights with the smallest
       loss there are kept; with rotations those of the last fifth of the training, which always goes to its end. A
       single layer stops `patience` epochs after the smallest loss, and an epoch of fewer than 16 batches counts as that
-      share of one. Where fewer than twenty sequences would be held out none is.
+      share of one. Where fewer than twenty sequences would be held out none is. `fit(X, y, groups=…)` holds out whole
+      groups.
     - `class_weight` (None): None, "balanced" or a dict from label to weight.
     - `random_state` (None): a seed; None takes one from the system. The global generators are never touched.
     - `device` ("auto"), `verbose` (False): auto, cpu, cuda or mps; a live bar and a line per epoch on standard error.
 
-    After fit: `classes_`, `n_iter_`, `history_` (losses by epoch), `mean_` and `std_` (of each channel), `window_`.
+    After fit: `classes_`, `n_iter_`, `history_` (losses by epoch), `mean_` and `std_` (of each channel), `window_`,
+    `held_out_` (N,) (which sequences were held out).
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         )
         self.class_weight = class_weight
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: Any, groups: Any) -> None:
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences))
         classes, codes = classes_of(y)
@@ -127,7 +129,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
                 c = int(np.argmin((weight > 0) & (weight < math.inf)))
                 raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
         self.classes_ = classes
-        self._fit(sequences, codes.astype(np.int64), classes=len(classes), class_weight=weight)
+        self._fit(sequences, codes.astype(np.int64), groups, classes=len(classes), class_weight=weight)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right answers; labels of any kind are compared, which scikit-learn's own would not."""

@@ -24,7 +24,7 @@ class QORNNRegressor(RegressorMixin, Estimator):
     predictions, the program and the exported C answer in the targets' own units.
     """
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: Any, groups: Any) -> None:
         sequences = read(self, X, fitting=True)
         y = targets(self, y, len(sequences), numeric=True)
         shift, scale = (float(v) for v in mean_and_deviation(y))
@@ -35,7 +35,7 @@ class QORNNRegressor(RegressorMixin, Estimator):
         if not (np.isfinite(centred).all() and math.isfinite(scale)):
             largest = float(np.abs(y).max())
             raise SettingsError(f"y holds values as large as {largest:.3g}, which overflow float64; divide y first")
-        self._fit(sequences, (centred / (scale or 1.0)).astype(np.float32), classes=None)
+        self._fit(sequences, (centred / (scale or 1.0)).astype(np.float32), groups, classes=None)
         self._network.shift, self._network.scale = shift, scale
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import torch
 from torch import nn
 
 from qornn.estimators.early_stopping import EarlyStopping, WholeCycle
+from qornn.estimators.groups import hold_out_groups
 from qornn.recipe import TrainSettings
 from qornn.tasks.arrays import Arrays
 
@@ -85,11 +87,24 @@ def rate_of(lr: float, n_hidden: int) -> float:
     return lr * math.sqrt(max(WIDE / n_hidden, 1.0))
 
 
-def held_out(y: np.ndarray, fraction: float, seed: int, *, stratify: bool) -> np.ndarray:
-    """Which sequences to hold out: that share of every class, at random; none where that would be too few.  # (N,)"""
-    held = np.zeros(len(y), bool)
-    random = np.random.default_rng([seed, 7])
-    groups = [np.flatnonzero(y == value) for value in np.unique(y)] if stratify else [np.arange(len(y))]
-    for rows in groups:
+def held_out(
+    y: np.ndarray, fraction: float, seed: int, *, stratify: bool, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Which sequences to hold out: that share of every class, at random; none where that would be too few.  # (N,)
+
+    With groups (N,) they are whole groups.
+    """
+    random, none = np.random.default_rng([seed, 7]), np.zeros(len(y), bool)
+    if groups is not None:
+        if int(fraction * len(y)) < FEWEST_HELD_OUT:
+            return none
+        held = hold_out_groups(groups, y if stratify else none, fraction, random)
+        if not held.any():
+            one = "all sequences are of one group" if (groups == groups[0]).all() else "each group has a class alone"
+            warnings.warn(f"{one}: nothing is held out to choose the best weights by", stacklevel=5)
+        return held if held.sum() >= FEWEST_HELD_OUT else none
+    held = none.copy()
+    parts = [np.flatnonzero(y == value) for value in np.unique(y)] if stratify else [np.arange(len(y))]
+    for rows in parts:
         held[random.permutation(rows)[: int(fraction * len(rows))]] = True
-    return held if held.sum() >= FEWEST_HELD_OUT else np.zeros(len(y), bool)
+    return held if held.sum() >= FEWEST_HELD_OUT else none

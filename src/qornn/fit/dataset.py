@@ -30,12 +30,13 @@ class Labelled:
 
     x: Sequences
     y: np.ndarray  # (N,) numbers or text
+    groups: np.ndarray | None = None  # (N,) text: what each sequence comes from, such as a person or a recording
 
     def __len__(self) -> int:
         return len(self.y)
 
     def rows(self, rows: np.ndarray) -> Labelled:
-        return Labelled(self.x.rows(rows), self.y[rows])
+        return Labelled(self.x.rows(rows), self.y[rows], None if self.groups is None else self.groups[rows])
 
     def for_estimator(self) -> np.ndarray | list[np.ndarray]:
         """As the estimators take it: (N, T, C), or a list of (T_i, C)."""
@@ -64,7 +65,7 @@ class Dataset:
             if part is None:
                 continue
             lengths = np.zeros(0) if part.x.lengths is None else part.x.lengths
-            for array in (part.x.x, lengths, part.y):
+            for array in (part.x.x, lengths, part.y, *(() if part.groups is None else (part.groups,))):
                 found.update(f"{array.dtype.str}{array.shape}".encode())
                 found.update(np.ascontiguousarray(array).tobytes())
         return found.hexdigest()

@@ -15,7 +15,8 @@ from qornn._io.files import to_json, write_atomically
 from qornn._io.folders import alone
 from qornn._io.text import harmless
 from qornn.errors import QornnError, SettingsError
-from qornn.fit import output, width
+from qornn.fit import latency, output, width
+from qornn.fit.classes import per_class
 from qornn.fit.problem import Problem, pose
 from qornn.fit.readers import read
 from qornn.fit.report import write_report
@@ -34,9 +35,17 @@ def fit(asked: Fit) -> dict[str, Any]:
     began = time.monotonic()
     output.check(asked.out)
     hold = asked.estimator.get("missing") == "hold"
-    data = read(asked.data, test=asked.test, label=asked.label, id=asked.id, time=asked.time, hold=hold)
+    named = {"label": asked.label, "id": asked.id, "time": asked.time, "group": asked.group}
+    data = read(asked.data, test=asked.test, hold=hold, **named)
     bits = sorted(set(asked.bits))
-    problem = pose(data, task=asked.task, test_fraction=asked.test_fraction, seed=asked.seed, choose=len(bits) > 1)
+    problem = pose(
+        data,
+        task=asked.task,
+        test_fraction=asked.test_fraction,
+        seed=asked.seed,
+        choose=len(bits) > 1,
+        metric=asked.metric,
+    )
     if problem.kind == "regress" and asked.estimator.get("class_weight") is not None:
         raise SettingsError(
             "--class-weight is for classes, but the labels are values; leave it out, or --task classify"
@@ -63,6 +72,7 @@ def _carry_out(
     save(program, asked.out / "model.qornn", own=True)
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
+    waited = latency.measured(program, problem, asked.estimator["window"]) if problem.kind == "classify" else None
     notes = [*problem.notes, *chosen.warnings, *(f"{k} bits failed: {why}" for k, why in failed.items()), *skipped]
     figures: dict[str, Any] = {
         "task": problem.kind,
@@ -84,13 +94,16 @@ def _carry_out(
         "train": len(problem.train),
         "choice": len(problem.choice) if problem.chooses else 0,
         "test": len(problem.test),
+        "split": {**problem.split, "validation": chosen.validation},
+        "classes": per_class(problem, chosen),
+        "latency": waited.figures() if waited else None,
         "widths": [_figures(w) for w in widths],
         "verified": all(c["exact"] is True for c in checked) if checked else None,
         "verification": checked,
         "notes": notes,
         "files": ["model.qornn", "c", "report.html", "result.json", *(f"k{w.bits}.qornn" for w in widths)],
     }
-    write_report(asked.out / "report.html", problem, widths, program, figures, facts, name=asked.c_name)
+    write_report(asked.out / "report.html", problem, widths, program, figures, facts, waited, name=asked.c_name)
     write_atomically(asked.out / output.RESULT, to_json(figures, indent=1), own=True)
     return figures
 
@@ -105,7 +118,12 @@ def _facts(asked: Fit, problem: Problem, digest: str) -> dict[str, Any]:
     """What the figures follow from, but for the width."""
     model = width.make_estimator(problem.kind, 4, random_state=asked.seed, **asked.estimator)
     own = {key: value for key, value in model.get_params().items() if key not in ("bits", "verbose", "device")}
-    chosen = {"task": problem.kind, "test_fraction": asked.test_fraction, "name": asked.c_name}
+    chosen = {
+        "task": problem.kind,
+        "metric": problem.metric,
+        "test_fraction": asked.test_fraction,
+        "name": asked.c_name,
+    }
     return {"data": digest, "version": __version__, **chosen, **own}
 
 

@@ -86,6 +86,18 @@ def confusion_png(table: Sequence[Sequence[float]], rows: Sequence[Any], columns
 
 
 @own_style()
+def latency_png(samples: np.ndarray, sequences: int) -> bytes:
+    """The share of all streamed sequences whose answer is right and final, against samples seen."""
+    figure, axes = _figure((6.4, 3.2))
+    seen = np.sort(samples)
+    share = 100 * np.arange(len(seen) + 1) / max(sequences, 1)
+    axes.step([0, *seen.tolist()], share, where="post", color=BLUE)
+    axes.set(xlabel="samples seen", ylabel="right and final, %", ylim=(0, 102))
+    axes.set_xlim(left=0)
+    return to_png(figure)
+
+
+@own_style()
 def values_png(table: Sequence[Sequence[float]]) -> bytes:
     """Answers against true values, with the line on which they agree."""
     figure, axes = _figure((5.0, 4.4))

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from qornn.errors import DataError, SettingsError, unknown
+from qornn.fit import leaks
 from qornn.fit.dataset import Dataset, Labelled
+from qornn.fit.split import described, given, hold_out, hold_out_test
 
+METRICS = ("accuracy", "balanced")
 TASKS = ("auto", "classify", "regress")
 CHOICE = 0.2  # of the training data, held out to choose among several widths
 FEWEST = 20  # sequences a choice may rest on; with fewer it rests on the training data
@@ -27,10 +30,14 @@ class Problem:
     test: Labelled
     classes: tuple[Any, ...]  # of the training data; empty for values
     notes: tuple[str, ...]
+    split: dict[str, str | None]  # how test and choice were held out, in words
+    balanced: bool = False  # every class counts as much as any other
 
     @property
     def metric(self) -> str:
-        return "accuracy" if self.kind == "classify" else "R2"
+        if self.kind == "regress":
+            return "R2"
+        return "balanced accuracy" if self.balanced else "accuracy"
 
     @property
     def point(self) -> float:
@@ -42,61 +49,96 @@ class Problem:
         return self.choice is not self.train
 
     def score(self, truth: np.ndarray, answers: np.ndarray) -> float:
-        """Accuracy in percent, or R2 = 1 − Σ(y − ŷ)²/Σ(y − mean)²."""
+        """Accuracy in percent, the mean recall of the true classes if balanced, or R2 = 1 − Σ(y − ŷ)²/Σ(y − mean)²."""
+        if self.kind == "classify" and self.balanced:
+            return 100 * float(np.mean([np.mean(answers[truth == label] == label) for label in np.unique(truth)]))
         if self.kind == "classify":
             return 100 * float(np.mean(truth == answers))
         return 1 - float(np.square(truth - answers).sum() / np.square(truth - truth.mean()).sum())
 
     def baseline(self) -> float:
-        """The score on the test data of one answer for all: the commonest class, or the mean, of training."""
+        """The score on the test data of one answer for all: the commonest class, or the mean, of training.
+
+        Of balanced accuracy it is that of any class: 100 divided by the classes of the test data.
+        """
+        if self.kind == "classify" and self.balanced:
+            return 100 / len(np.unique(self.test.y))
         if self.kind == "classify":
             labels, counts = np.unique(self.data.train.y, return_counts=True)
             return self.score(self.test.y, np.full(len(self.test), labels[counts.argmax()]))
         return self.score(self.test.y, np.full(len(self.test), self.data.train.y.mean()))
 
 
-def pose(data: Dataset, *, task: str, test_fraction: float | None, seed: int, choose: bool) -> Problem:
+def pose(
+    data: Dataset, *, task: str, test_fraction: float | None, seed: int, choose: bool, metric: str = "accuracy"
+) -> Problem:
     """The data as a problem, with parts held out by the seed where the data has none."""
     kind = kind_of(data.train.y, task)
+    by_class = kind == "classify"
+    if metric == "balanced" and not by_class:
+        raise SettingsError("--metric balanced is for classes, but the labels are values; leave it out")
     data = replace(data, train=_typed(data.train, kind), test=data.test and _typed(data.test, kind))
     notes = [*data.notes, *_constant_channels(data)]
-    if kind == "classify":
+    if by_class:
         check_classes(data.train.y)
-    if data.test is None:
-        fraction = 0.2 if test_fraction is None else test_fraction
-        held = hold_out(data.train.y, fraction, seed, stream=11, by_class=kind == "classify")
-        if not held.any():
-            raise DataError(
-                f"{len(held)} sequences are too few to hold {fraction:.0%} of them out for the test; give more, "
-                "a test set of its own, or a larger --test-fraction"
-            )
-        notes.append(
-            f"no test set was given: {held.sum()} of {len(held)} sequences, drawn with seed {seed}, are held out"
-        )
-        data = replace(data, train=data.train.rows(~held), test=data.train.rows(held))
-    elif test_fraction is not None:
-        raise SettingsError("the data has a test set already; leave out --test-fraction")
+    data, test, told = _with_test(data, test_fraction, seed, by_class=by_class)
     assert data.test is not None
-    if kind == "classify":
+    notes += told
+    if by_class:
         notes += _test_labels(data.train.y, data.test.y)
     else:
         _check_values(data.train.y, data.test.y)
-    train = choice = data.train
-    if choose:
-        held = hold_out(data.train.y, CHOICE, seed, stream=12, by_class=kind == "classify")
-        if held.sum() < FEWEST:
-            notes.append(
-                f"fewer than {FEWEST} sequences could be held out to choose the bits; training data chooses them"
-            )
-        else:
-            train, choice = data.train.rows(~held), data.train.rows(held)
-            notes.append(
-                f"{held.sum()} training sequences are held out to choose the bits; one width alone trains on them too"
-            )
-    classes = tuple(np.unique(data.train.y).tolist()) if kind == "classify" else ()
+    train, choice, chosen, told = _with_choice(data.train, seed, choose=choose, by_class=by_class)
     return Problem(
-        kind=kind, data=data, train=train, choice=choice, test=data.test, classes=classes, notes=tuple(notes)
+        kind=kind,
+        data=data,
+        train=train,
+        choice=choice,
+        test=data.test,
+        classes=tuple(np.unique(data.train.y).tolist()) if by_class else (),
+        notes=(*notes, *told),
+        split={"test": test, "choice": chosen},
+        balanced=metric == "balanced",
     )
+
+
+def _with_test(
+    data: Dataset, test_fraction: float | None, seed: int, *, by_class: bool
+) -> tuple[Dataset, str, list[str]]:
+    """The data with a test part, the split in words, and what is to be said of it."""
+    if data.test is not None and test_fraction is not None:
+        raise SettingsError("the data has a test set already; leave out --test-fraction")
+    if data.test is not None:
+        test, notes = given(data.train, data.test)
+        if test == "given":
+            notes += leaks.told(data.train, data.test, drawn=False)
+        return data, test, notes
+    fraction = 0.2 if test_fraction is None else test_fraction
+    held = hold_out_test(data.train, fraction, seed, by_class=by_class)
+    test = described(data.train, held, by_class=by_class)
+    groups = "" if data.train.groups is None else f" ({test})"
+    notes = [
+        f"no test set was given: {held.sum()} of {len(held)} sequences, drawn with seed {seed}, are held out{groups}"
+    ]
+    data = replace(data, train=data.train.rows(~held), test=data.train.rows(held))
+    if data.train.groups is None:
+        assert data.test is not None
+        notes += leaks.told(data.train, data.test, drawn=True)
+    return data, test, notes
+
+
+def _with_choice(
+    train: Labelled, seed: int, *, choose: bool, by_class: bool
+) -> tuple[Labelled, Labelled, str | None, list[str]]:
+    """What is trained on, what chooses the bits, the split in words, and what is to be said of it."""
+    if not choose:
+        return train, train, None, []
+    held = hold_out(train, CHOICE, seed, stream=12, by_class=by_class)
+    if held.sum() < FEWEST:
+        note = f"fewer than {FEWEST} sequences could be held out to choose the bits; training data chooses them"
+        return train, train, None, [note]
+    note = f"{held.sum()} training sequences are held out to choose the bits; one width alone trains on them too"
+    return train.rows(~held), train.rows(held), described(train, held, by_class=by_class), [note]
 
 
 def kind_of(y: np.ndarray, task: str) -> str:
@@ -124,23 +166,10 @@ def check_classes(y: np.ndarray) -> None:
         )
 
 
-def hold_out(y: np.ndarray, fraction: float, seed: int, *, stream: int, by_class: bool) -> np.ndarray:
-    """Which sequences are held out: that share of every class, drawn by the seed, one at least staying.  # (N,)"""
-    if not 0 < fraction < 1:
-        raise SettingsError(f"--test-fraction must lie between 0 and 1, got {fraction}; 0.2 holds a fifth out")
-    random = np.random.default_rng([seed, stream])
-    held = np.zeros(len(y), bool)
-    groups = [np.flatnonzero(y == value) for value in np.unique(y)] if by_class else [np.arange(len(y))]
-    for rows in groups:
-        count = min(int(fraction * len(rows) + 0.5), len(rows) - 1)
-        held[random.permutation(rows)[:count]] = True
-    return held
-
-
 def _typed(part: Labelled, kind: str) -> Labelled:
     if kind == "regress":
-        return Labelled(part.x, part.y.astype(np.float64))
-    return Labelled(part.x, part.y.astype(str)) if part.y.dtype.kind == "f" else part  # classes named 0.5 and 1.5
+        return replace(part, y=part.y.astype(np.float64))
+    return replace(part, y=part.y.astype(str)) if part.y.dtype.kind == "f" else part  # classes named 0.5 and 1.5
 
 
 def _constant_channels(data: Dataset) -> list[str]:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from qornn._io.files import write_atomically
-from qornn.fit import plots
+from qornn.fit import classes, plots
+from qornn.fit.latency import Latency
 from qornn.fit.problem import Problem
-from qornn.fit.width import Width, row_labels
+from qornn.fit.width import Width
 from qornn.integer.program import IntegerProgram
 from qornn.integer.program_size import of_program
 from qornn.integer.size import Step
@@ -20,7 +21,6 @@ from qornn.reporting.document import Document, Grid, Picture, Row, Section
 from qornn.reporting.html import to_html
 from qornn.verify.folder import find
 
-WIDEST = 20  # classes up to which the confusion matrix is written out beside its picture
 CHANNELS = 64  # shown
 NONE = "–"
 
@@ -32,6 +32,7 @@ def write_report(
     program: IntegerProgram,
     figures: Mapping[str, Any],
     facts: Mapping[str, Any],
+    waited: Latency | None,
     *,
     name: str,
 ) -> None:
@@ -39,11 +40,12 @@ def write_report(
     chosen = next(width for width in widths if width.bits == figures["bits"])
     sections = (
         _bits(problem, widths, figures),
-        _confusion(problem, chosen) if problem.kind == "classify" else _values(problem, chosen),
+        _values(problem, chosen) if waited is None else classes.section(problem, chosen, figures),
+        *(() if waited is None else (_latency(waited),)),
         _curves(problem, widths),
         _memory(path.parent / "c", program, figures),
         _device(problem, program, figures, name),
-        _data(problem),
+        _data(problem, figures),
         _settings(facts),
     )
     document = Document(_title(figures), _summary(problem, figures), tuple(figures["notes"]), sections)
@@ -97,27 +99,6 @@ def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any])
     return Section("bits", f"{problem.metric.capitalize()} against bits", (note,), (grid,), (picture,))
 
 
-def _confusion(problem: Problem, chosen: Width) -> Section:
-    labels, counts = row_labels(problem), np.asarray(chosen.table)
-    answered = counts.sum(0)
-    rows = []
-    for index, label in enumerate(labels):
-        total, known = int(counts[index].sum()), index < len(problem.classes)
-        right = int(counts[index, index]) if known else 0
-        share = _percent(right, int(answered[index])) if known else NONE
-        trained = int(np.sum(problem.train.y == label))
-        output = f"{index}" if known else NONE
-        rows.append(Row((str(label), output, f"{trained}", f"{total}", _percent(right, total), share)))
-    columns = ("class", "output", "training", "test", "found", "right when answered")
-    grids = [Grid("Classes, in the order of the network's outputs", columns, tuple(rows))]
-    if len(labels) <= WIDEST:
-        lines = (Row((str(label), *map(str, row))) for label, row in zip(labels, chosen.table, strict=True))
-        grids.append(Grid("Confusion: truth down, answer across", ("", *map(str, problem.classes)), tuple(lines)))
-    png = plots.confusion_png(chosen.table, labels, problem.classes)
-    picture = Picture("confusion", f"Confusion matrix of {len(labels)} classes on the test data", png)
-    return Section("confusion", "Confusion matrix", (), tuple(grids), (picture,))
-
-
 def _values(problem: Problem, chosen: Width) -> Section:
     pairs = np.asarray(chosen.table)
     error = pairs[:, 1] - pairs[:, 0]
@@ -130,6 +111,24 @@ def _values(problem: Problem, chosen: Width) -> Section:
     picture = Picture("values", "Answers against true values on the test data", plots.values_png(chosen.table))
     grid = Grid(f"Errors on {len(pairs)} test sequences", ("", ""), _rows(rows))
     return Section("values", "Answers against true values", (), (grid,), (picture,))
+
+
+def _latency(waited: Latency) -> Section:
+    """Samples until the answer stays right."""
+    found = waited.figures()
+    rows = {
+        "median, samples": _or_none(found["median"]),
+        "90th percentile, samples": _or_none(found["p90"]),
+        "sequences that end right": f"{found['right']} of {found['sequences']}",
+    }
+    note = (
+        "Test sequences were streamed through the integer program. The latency of a sequence that ends right is the "
+        "number of samples after which its answer no longer changes."
+    )
+    png = plots.latency_png(waited.samples, waited.sequences)
+    picture = Picture("latency", "Share of test sequences whose answer is right and final, against samples seen", png)
+    grid = Grid("Samples until the answer stays right", ("", ""), _rows(rows))
+    return Section("latency", "Warm-up latency", (note,), (grid,), (picture,))
 
 
 def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
@@ -211,7 +210,7 @@ def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any
     )
 
 
-def _data(problem: Problem) -> Section:
+def _data(problem: Problem, figures: Mapping[str, Any]) -> Section:
     parts = {"training": problem.train, "choice of bits": problem.choice, "test": problem.test}
     rows = []
     for name, part in parts.items():
@@ -221,7 +220,13 @@ def _data(problem: Problem) -> Section:
         shortest, longest = int(np.min(steps)), int(np.max(steps))
         length = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
         rows.append(Row((name, f"{len(part)}", length, f"{part.x.x.shape[2]}")))
-    return Section("data", "Data", (), (Grid("Sequences", ("part", "sequences", "steps", "channels"), tuple(rows)),))
+    names = {"test": "test", "choice": "choice of bits", "validation": "validation, which training watches"}
+    splits = {names[part]: how or "nothing is held out" for part, how in figures["split"].items()}
+    grids = (
+        Grid("Sequences", ("part", "sequences", "steps", "channels"), tuple(rows)),
+        Grid("How each part was held out", ("part", "split"), _rows(splits)),
+    )
+    return Section("data", "Data", (), grids)
 
 
 def _settings(facts: Mapping[str, Any]) -> Section:
@@ -235,10 +240,6 @@ def _rows(texts: Mapping[str, str]) -> tuple[Row, ...]:
 
 def _score(problem: Problem, value: float) -> str:
     return f"{value:.2f} %" if problem.kind == "classify" else f"{value:.4f}"
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else NONE
 
 
 def _or_none(value: object) -> str:

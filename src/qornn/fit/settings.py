@@ -14,6 +14,7 @@ from qornn.estimators.design import Design
 from qornn.estimators.designs import design_of
 from qornn.estimators.settings import check_settings
 from qornn.export.c99 import names as c_names
+from qornn.fit.problem import METRICS
 from qornn.tasks.base import check_count
 from qornn.verify import TARGETS
 
@@ -30,7 +31,9 @@ class Fit:
     label: str | None = None
     id: str | None = None
     time: str | None = None
+    group: str | None = None
     test_fraction: float | None = None
+    metric: str = "accuracy"
     seed: int = 0
     name: str | None = None  # of the C
     targets: tuple[str, ...] | None = None  # None: the host, and a microcontroller if it can be emulated
@@ -44,6 +47,8 @@ class Fit:
             raise SettingsError("bits names no width; give one or several of 2..8, as in --bits 2,4,8")
         for bits in self.bits:
             check_bits(bits)
+        if self.metric not in METRICS:
+            raise unknown("metric", self.metric, METRICS)
         for target in self.targets or ():
             if target not in TARGETS:
                 raise unknown("target", target, TARGETS)

@@ -18,6 +18,7 @@ from qornn.estimators import QORNNClassifier, QORNNRegressor
 from qornn.estimators.design import Design
 from qornn.estimators.windows import check_long_enough
 from qornn.fit.problem import Problem
+from qornn.fit.split import described
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load, save
 
@@ -38,6 +39,7 @@ class Width:
     history: list[dict[str, float]]  # losses by epoch
     table: list[list[float]]  # confusion, true × answered; or pairs true, answered
     warnings: list[str]
+    validation: str | None = None  # how what training watched was held out, in words; None: nothing was
 
     def save(self, folder: Path, program: IntegerProgram) -> None:
         """k4.qornn, then k4.json, which says that both are whole, and by a digest that they belong together."""
@@ -65,7 +67,7 @@ def _is_whole(width: Width, bits: int) -> bool:
     numbers = (width.choice, width.value, width.floating, width.true_bytes, width.seconds)
     history = all({"epoch", "loss"} <= epoch.keys() and all(map(is_number, epoch.values())) for epoch in width.history)
     table = len({len(row) for row in width.table}) == 1 and all(is_number(cell) for row in width.table for cell in row)
-    words = all(isinstance(warning, str) for warning in width.warnings)
+    words = all(isinstance(word, str) for word in (*width.warnings, width.validation or ""))
     return width.bits == bits and all(map(is_number, numbers)) and bool(width.history) and history and table and words
 
 
@@ -77,12 +79,12 @@ def train(
     model = make_estimator(problem.kind, bits, verbose=not quiet, **estimator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        model.fit(problem.train.for_estimator(), problem.train.y)
+        model.fit(problem.train.for_estimator(), problem.train.y, groups=problem.train.groups)
         program = model.to_program()
     answers = model.predict(problem.test.for_estimator(), integer=True)
     floats = model.predict(problem.test.for_estimator())
     chosen = model.predict(problem.choice.for_estimator(), integer=True)
-    value = problem.score(problem.test.y, answers)
+    value, held = problem.score(problem.test.y, answers), model.held_out_
     width = Width(
         key=key,
         bits=bits,
@@ -94,6 +96,7 @@ def train(
         history=[{name: float(number) for name, number in epoch.items()} for epoch in model.history_],
         table=_table(problem, answers),
         warnings=[str(warning.message) for warning in caught],
+        validation=described(problem.train, held, by_class=problem.kind == "classify") if held.any() else None,
     )
     return width, program.with_provenance(metric={"name": problem.metric, "value": value})
 

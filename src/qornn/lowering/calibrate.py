@@ -111,7 +111,7 @@ def calibrate(
             seen = _with(seen, part, found, CHECKED // PARTS if total is None or number % every == 0 else 0)
     if not seen.sequences:
         raise SettingsError("there is no calibration data; give at least one sequence")
-    if not all(states.max_h for states in seen.layers):
+    if not all(states.max_h or layer.rounds for states, layer in zip(seen.layers, model.layers, strict=True)):
         raise SettingsError("every state is zero on the calibration data; was this network trained?")
     return seen
 

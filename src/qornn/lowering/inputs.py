@@ -53,7 +53,11 @@ def _as_trained(entry: Entry, raw: RawInput | None, n_i: int, bits: int | None, 
 
 def check_trained(inputs: Input, entry: Entry | None) -> None:
     """Refuse an input part of other integers than the network was trained on."""
-    if entry is None or not inputs.multiplied:
+    if entry is None:
+        return
+    if not inputs.multiplied:
+        if entry.started:
+            raise SettingsError("the network was trained on samples (B, T, n_i), and these are codes (B, T)")
         return
     entry.demand()
     steps = 2 ** int(entry.drop) / float(entry.gain), inputs.alpha / 2 ** (inputs.bits - 1)

@@ -13,7 +13,7 @@ from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
 from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits, refuse_choices
 from qornn.lowering.inputs import check_trained, input_of
-from qornn.lowering.layer import Choices, Lowered, lowering_of
+from qornn.lowering.layer import Choices, Lower, Lowered, lowering_of
 from qornn.lowering.refit import refit as train_readout
 from qornn.lowering.source import Network, open_source, provenance_of
 from qornn.lowering.weights import readout_of, refuse_non_finite
@@ -69,7 +69,7 @@ def lower(
         refuse_choices(scheme=scheme, requant=requant, alpha_h=alpha_h, clip=clip)
     _check_refit(refit, model, task, readout)
     refuse_non_finite(model)
-    lowerings = [lowering_of(layer) for layer in model.layers]
+    lowerings = [_lowering(i, model) for i in range(len(model.layers))]
     seen = calibration or calibrate(source, data, sequences=sequences, quiet=quiet)
     _check_calibration(seen, model)
     inputs = input or input_of(model, task, seen, input_bits, input_alpha)
@@ -94,6 +94,14 @@ def lower(
         program = train_readout(program, task, refit, **batches, quiet=quiet)
     report = _report(program, seen, lowered, {"clip": clip, "refit": int(refit)})
     return program.with_provenance(**provenance_of(source, task), lowering=report)
+
+
+def _lowering(index: int, model: Network) -> Lower:
+    """What lowers that layer; a refusal says which of several it is."""
+    try:
+        return lowering_of(model.layers[index])
+    except SettingsError as error:
+        raise SettingsError(f"layer {index}: {error}" if len(model.layers) > 1 else str(error)) from error
 
 
 def _report(

@@ -13,6 +13,7 @@ from qornn.errors import SettingsError
 from qornn.model.layer import Grid
 from qornn.model.steps import over_processes, smallest_step
 from qornn.quant import having, round_half_away
+from qornn.recurrence import native_weights
 
 TRIED = 5  # powers of two below the step that clips nothing
 
@@ -20,8 +21,9 @@ TRIED = 5  # powers of two below the step that clips nothing
 class Entry(nn.Module):
     """x_i = clamp(⌊round(x·gain)/2^drop + ½⌋) and x = step·x_i, the step a power of two.
 
-    The first training batch sets gain and step, unless `hold` did: the step with the smallest mean error, which may
-    clip rare large samples. Where low bits are dropped ties go up, as they do on a device (integer/inputs/samples.py).
+    The first training batch that is not all zeros sets gain and step, unless `hold` did: the step with the smallest
+    mean error, which may clip rare large samples. Where low bits are dropped ties go up, as they do on a device
+    (integer/inputs/samples.py).
     """
 
     gain: Tensor  # () units of the raw sample per unit of x
@@ -30,7 +32,7 @@ class Entry(nn.Module):
 
     def __init__(self, bits: int) -> None:
         super().__init__()
-        if isinstance(bits, bool) or bits not in INPUT_BITS:
+        if type(bits) is not int or bits not in INPUT_BITS:
             raise SettingsError(f"input_bits must be in {INPUT_BITS[0]}..{INPUT_BITS[-1]}, got {bits!r}")
         self.bits = bits
         self.started = False
@@ -73,10 +75,15 @@ class Entry(nn.Module):
         if not self.started:
             if not self.training:
                 return x
+            if not over_processes(x.detach().abs().max(), "MAX"):
+                return x  # only zeros say nothing of what is to come
             step = best_step(x.detach(), self.bits)
             self.hold(1 / step, step)
-        top, raw = 2 ** (self.bits - 1), x.double() * self.gain
-        if self.rounding and not torch.compiler.is_compiling() and not int(self.drop):  # the same in half the passes
+        top, whole = 2 ** (self.bits - 1), self.rounding and not torch.compiler.is_compiling() and not int(self.drop)
+        if whole and not x.requires_grad and native_weights.usable(x):
+            return native_weights.round_inputs(x, float(self.gain), float(self.step), top)
+        raw = x.double() * self.gain
+        if whole:  # the same in half the passes
             return (round_half_away(raw).clamp(-top, top - 1) * self.step).to(x.dtype)
         unit = torch.exp2(self.drop.double())
         if not self.rounding:

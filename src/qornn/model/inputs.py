@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
@@ -28,7 +30,7 @@ def checked_input(x: Tensor, lengths: Tensor | None, n_i: int, dtype: torch.dtyp
     """x (B, T, n_i) in the network's type, or codes (B, T) as int64, whose range the recurrence checks."""
     if x.ndim == 2 and not x.is_floating_point():
         _refuse_empty(x)
-        return (x if lengths is None else x.masked_fill(_padding(x, lengths), 0)).long()
+        return without_padding(x, lengths).long()
     if x.ndim != 3 or x.shape[2] != n_i:
         raise SettingsError(
             f"x must be (B, T, {n_i}), or integer codes (B, T) below {n_i}; got shape {tuple(x.shape)}, {x.dtype}"
@@ -46,6 +48,12 @@ def checked_state(x: Tensor, h0: Tensor | None, n_h: int, like: Tensor) -> Tenso
     if h0.shape != (len(x), n_h):
         raise SettingsError(f"h0 must be (B, n_h) = ({len(x)}, {n_h}), got shape {tuple(h0.shape)}")
     return h0.to(like.dtype)
+
+
+def without_autocast(x: Tensor) -> AbstractContextManager[None]:
+    """Inside, types are those of the weights. Where there is no autocast to leave nothing is entered: it takes long."""
+    kind = x.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> None:
@@ -67,6 +75,14 @@ def refuse_non_finite(x: Tensor, dtype: torch.dtype, lengths: Tensor | None) -> 
             f"x holds {value}, first at (sequence, step, channel) = {place}; fill or drop missing values first, and "
             f"keep the others finite in {dtype}"
         )
+
+
+def without_padding(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Zeros past each sequence's end, whatever was there.  # (B, T) or (B, T, n)"""
+    if lengths is None:
+        return x
+    padding = _padding(x, lengths)
+    return x.masked_fill(padding if x.ndim == 2 else padding[..., None], 0)
 
 
 def _refuse_empty(x: Tensor) -> None:

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from qornn import draws
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.model.inputs import checked_input, checked_lengths
+from qornn.model.inputs import checked_input, checked_lengths, without_autocast, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
+from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import check_codes, mix, rounded_relu
+from qornn.recurrence import check_codes, mix, native_weights, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
 BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
@@ -73,7 +73,7 @@ class Mix(SequenceLayer):
         self.steps = None if bits is None else Steps(TOP)
         self.register_buffer("source_step", torch.zeros(()))
         self.register_buffer("skip_step", torch.zeros(()))
-        self.rounding = True
+        self.rounding, self.stacked = True, False
         self._tops = (0, 0)  # of what it reads, and of the skip
 
     def get_extra_state(self) -> Tensor:
@@ -103,6 +103,9 @@ class Mix(SequenceLayer):
     def rounds(self) -> bool:
         return self.steps is not None
 
+    def enter_stack(self) -> None:
+        self.stacked = True
+
     def settle(self) -> None:
         if self.steps is not None and self.training:
             self.steps.move()  # of the grid alone: outputs keep their size
@@ -113,8 +116,8 @@ class Mix(SequenceLayer):
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
         self._tops = tuple(0 if g is None else g.top for g in (grid, skip))  # type: ignore[assignment]
-        self.source_step.copy_(torch.zeros(()) if grid is None else grid.step)
-        self.skip_step.copy_(torch.zeros(()) if skip is None else skip.step)
+        copy_step(grid, self.source_step)
+        copy_step(skip, self.skip_step)
 
     def gives(self) -> Grid | None:
         return Grid(self.steps.step, TOP) if self.steps is not None and self.rounding else None
@@ -176,6 +179,8 @@ class Mix(SequenceLayer):
         """C, S and c as the network uses them: the bias lies on the grid of the sums."""
         if self.q is None:
             return self.C_raw, self.S_raw, self.c
+        if self._on_grid and native_weights.usable(*self._matrices(), self.c, self.source_step, self.skip_step):
+            return self._native_weights()
         unit_C, unit_S = self.units()
         C = self.q.at(self.C_raw, unit_C)
         S = None if self.S_raw is None or unit_S is None else self.q.at(self.S_raw, unit_S)
@@ -183,6 +188,23 @@ class Mix(SequenceLayer):
             return C, S, self.c
         grid = self._grid(unit_C, unit_S)
         return C, S, straight_through(self.c, self._bias(grid) * grid)
+
+    def _native_weights(self) -> tuple[Tensor, Tensor | None, Tensor]:
+        """The same in one call."""
+        assert self.q is not None
+        assert self.steps is not None
+        return native_weights.mix_weights(
+            self.C_raw,
+            self.S_raw,
+            self.c,
+            self.source_step,
+            self.skip_step,
+            self.steps.step if self.steps.started else None,
+            bits=self.q.bits,
+            below=BELOW,
+            apart=self._apart,
+            largest_bias=LARGEST_BIAS,
+        )
 
     def _grid(self, unit_C: Tensor, unit_S: Tensor | None) -> Tensor:
         """2^u: the finer of the two grids that are added.  # (n_h,)"""
@@ -204,7 +226,9 @@ class Mix(SequenceLayer):
         if (self.skip and skip is None) or (skip is not None and (not self.skip or skip.shape[-1] != self.skip)):
             got = "none" if skip is None else f"{skip.shape[-1]} numbers"
             raise SettingsError(f"this Mix reads a skip of {self.skip} numbers, got {got}")
-        with torch.autocast(x.device.type, enabled=False):
+        if not self.stacked:  # a stack has no padding but zeros
+            x, skip = without_padding(x, lengths), None if skip is None else without_padding(skip, lengths)
+        with without_autocast(x):
             y = self._run(x, skip)
         if lengths is not None:
             y = y * (torch.arange(y.shape[1], device=y.device) < lengths[:, None])[..., None]

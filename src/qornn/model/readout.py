@@ -15,7 +15,8 @@ from qornn.errors import SettingsError, unknown
 from qornn.model.keywords import check_mix, check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.weights import initial
-from qornn.quant import Quantizer, having, round_half_away, straight_through
+from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
+from qornn.recurrence import native_weights
 from qornn.recurrence.reference import transform
 
 READOUTS = ("last", "all", "mean")
@@ -79,6 +80,14 @@ class ReadsOut(nn.Module):
         units = torch.where(unit > 0, self.b_o.detach() / unit, 0.0)
         return straight_through(self.b_o, round_half_away(units) * unit)
 
+    def readout_weights(self) -> tuple[Tensor, Tensor]:
+        """Both of them."""
+        q, grid = self.q_V, self.grid
+        one_unit = isinstance(q, PowerOfTwo) and q.scale == "tensor"
+        if q is not None and grid is not None and one_unit and native_weights.usable(self.V, self.b_o, grid.step):
+            return native_weights.readout_weights(self.V, self.b_o, grid.step, bits=q.bits)
+        return self.V_q(), self.b_q()
+
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
         """Inside, a V that is quantized is on so many bits; None: it is not. Layers have an `on_bits` of their own."""
@@ -104,7 +113,7 @@ class ReadsOut(nn.Module):
         if self.noisy:  # of the size that rounding the state would have: the network learns to live with it
             drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
             h = h + self.noise * h.detach().square().mean().sqrt() * drawn
-        h, V, b_o = h.relu() if self.relu else h, self.V_q(), self.b_q()
+        h, (V, b_o) = h.relu() if self.relu else h, self.readout_weights()
         if self.grid is not None and not torch.is_grad_enabled():  # exact, as integers are
             return F.linear(h.double(), V.double(), b_o.double()).to(h.dtype)
         return F.linear(h, V, b_o)
@@ -115,10 +124,11 @@ class ReadsOut(nn.Module):
         # Exact, as integers are: on a grid float32 holds sums of up to 2^24 units, in a quarter of float64's time.
         fits = self.grid is not None and self.grid.top * y.shape[1] < 2**24
         total = y.sum(1, dtype=None if fits else torch.float64).double()
-        T = torch.full_like(total[:, :1], y.shape[1]) if lengths is None else lengths[:, None].to(total)
+        T = y.shape[1] if lengths is None else lengths[:, None].to(total)
         if self.noisy:
             return self.read((total / T).to(y.dtype))
-        return ((F.linear(total, self.V_q().double()) + T * self.b_q().double()) / T).to(y.dtype)
+        V, b_o = (weight.double() for weight in self.readout_weights())
+        return ((F.linear(total, V) + T * b_o) / T).to(y.dtype)
 
     def extra_repr(self) -> str:
         return f"n_o={self.n_o}, readout={self.readout!r}, readout_activation={self.readout_activation!r}"

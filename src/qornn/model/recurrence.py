@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, make_map
 from qornn.model.figures import of_matrix, of_singular
-from qornn.model.inputs import checked_input, checked_lengths, checked_state
+from qornn.model.inputs import checked_input, checked_lengths, checked_state, without_autocast
 from qornn.model.keywords import check_widths, refuse_unknown, refuse_weight_bits
 from qornn.model.layer import SequenceLayer
 from qornn.model.modrelu import ModReLU
@@ -163,7 +163,7 @@ class OrthogonalRecurrence(SequenceLayer):
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.W_raw.dtype)
         check_codes(x, self.n_i)
-        with torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             return linear.last_state(x, self._powers_of_W(), self.U_q(), self.b, lengths)
 
     @property
@@ -216,7 +216,7 @@ class OrthogonalRecurrence(SequenceLayer):
             check_codes(x, self.n_i)
         h0 = checked_state(x, h0, self.n_h, self.W_raw)
         b = self.b if self.modrelu is None else self.modrelu.b
-        with torch.autocast(x.device.type, enabled=False):  # an orthogonal matrix in half precision is not one
+        with without_autocast(x):  # an orthogonal matrix in half precision is not one
             W = self._operator() if written_out else None
             return function(x, W, self.U_q(), b, *V, h0, lengths, self.activation)
 

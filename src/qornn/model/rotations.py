@@ -13,15 +13,17 @@ from torch.nn import functional as F
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
 from qornn.maps import rotation
-from qornn.model.inputs import checked_input, checked_lengths, checked_state
+from qornn.model.inputs import checked_input, checked_lengths, checked_state, without_autocast
 from qornn.model.keywords import check_state_bits, check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, demand_grid, exactly, trained, whole
+from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, on_disc, round_half_away, straight_through
-from qornn.recurrence import check_codes, driven_scan, scan
+from qornn.recurrence import check_codes, driven_scan, native_weights, scan
 
 LAMBDA_BITS = range(8, 13)
 EXACT = 23  # bits of a sum that float32 holds, sign aside
+WIDE = 20  # bits of λ and a state from which 32 bits of a sum may be too few
+LARGEST_SUM = 2**30  # half of what they hold: weights go on after steps are frozen
 NORMAL = 3  # normalised states are ẑ·2^(3 − k_a): in ±4
 
 
@@ -64,8 +66,7 @@ class Rotations(SequenceLayer):
         check_widths(n_i=n_i, pairs=pairs)
         bits, lambda_bits = parse_bits(bits), _checked_lambda(lambda_bits, parse_bits(bits))
         check_state_bits(state_bits)
-        if not 0 <= ring[0] <= ring[1] <= 1:
-            raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+        _check_ring(ring)
         if isinstance(integrators, bool) or not isinstance(integrators, int) or not 0 <= integrators <= pairs:
             raise SettingsError(f"integrators must be a number of pairs in 0..{pairs}, got {integrators!r}")
         self.n_i, self.n_h, self.pairs = n_i, 2 * pairs, pairs
@@ -120,14 +121,33 @@ class Rotations(SequenceLayer):
         """The input matrix the network uses."""
         return self.U_raw if self.q_U is None else self.q_U.at(self.U_raw, self.unit_U())
 
-    def _least_unit(self) -> Tensor:
-        """No finer than so many bits below the product with λ, or its sums would pass float32.  # (2p,)"""
+    @property
+    def _finest(self) -> int | None:
+        """A unit of U is at least step/(source_step·2^this), or sums would pass float32; None: there is no bound.
+
+        It lies so many bits below the product with λ.
+        """
         if self.steps is None or not self.steps.started or not self._source_top:
-            return torch.zeros_like(self.U_raw[:, 0])
+            return None
         assert self.state_bits is not None
         assert self.lambda_bits is not None
-        below = max(0, min(16, EXACT + 1 - self.lambda_bits) - self.state_bits)
-        return (self.steps.step / (self.source_step * 2 ** (self.lambda_bits - 1 + below))).repeat(2)
+        return self.lambda_bits - 1 + max(0, min(16, EXACT + 1 - self.lambda_bits) - self.state_bits)
+
+    def _least_unit(self) -> Tensor:
+        """What the bound makes of each row.  # (2p,)"""
+        if self.steps is None or self._finest is None:
+            return torch.zeros_like(self.U_raw[:, 0])
+        return (self.steps.step / (self.source_step * 2**self._finest)).repeat(2)
+
+    def weights(self, step: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """U in units of a state's step (None: 1), a and b, as the network uses them.  # (2p, n_i), two (p,)"""
+        q, finest, raw = self.q_U, self._finest, (self.U_raw, self.nu, self.phi)
+        as_bounded = step is not None or finest is None
+        if q is not None and self.lambda_bits is not None and as_bounded and native_weights.usable(*raw):
+            bits, source = (q.bits, self.lambda_bits, finest or 0), None if finest is None else self.source_step
+            return native_weights.turn_weights(*raw, source, step, *bits)
+        U = self.U_q()
+        return U if step is None else U / step.repeat(2)[:, None], *self.eigenvalues()
 
     @property
     def _exact(self) -> torch.dtype | None:
@@ -151,21 +171,32 @@ class Rotations(SequenceLayer):
         self.normalised = True
 
     def settle(self) -> Tensor | None:
-        factors = self.steps.move() if self.steps is not None and self.training else None
+        factors = self.steps.move(self._least_step()) if self.steps is not None and self.training else None
         return None if factors is None else factors.repeat(2)
+
+    @torch.no_grad()
+    def _least_step(self) -> Tensor | None:
+        """Finer ones, and 32 bits of a device would not hold the sums of all inputs at their largest.  # (p,)"""
+        if self.q_U is None or self.lambda_bits is None or self.state_bits is None or not self._source_top:
+            return None
+        if self.lambda_bits + self.state_bits < WIDE:
+            return None
+        one, top = 2 ** (self.lambda_bits - 1), 2 ** (self.state_bits - 1)
+        largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
+        return largest * one / (LARGEST_SUM - 2 * one * top)
 
     def absorb(self, factors: Tensor) -> None:
         with torch.no_grad():
             self.U_raw.div_(factors)
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
-        self.source_step.copy_(torch.zeros(()) if grid is None else grid.step)
+        copy_step(grid, self.source_step)
         self._source_top = 0 if grid is None else grid.top
 
     def gives(self) -> Grid | None:
         if self.steps is None or not self.normalised or not self.rounding:
             return None
-        return Grid(self.source_step.new_tensor(2.0 ** (NORMAL - self.state_bits)), self.steps.top)  # type: ignore[operator]
+        return Grid(self.source_step.new_tensor(self._normal), self.steps.top)
 
     def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:
@@ -196,37 +227,47 @@ class Rotations(SequenceLayer):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.U_raw.dtype)
-        h0 = checked_state(x, h0, self.n_h, self.U_raw)
         if not self.normalised:
             self.settle()  # in a stack, that does
-        with torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             return self._run(x, h0, lengths)
 
-    def _run(self, x: Tensor, h0: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _run(self, x: Tensor, h0: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         rounded = self.steps is not None and self.steps.started and self.rounding
-        top, step = (self.steps.top, self.steps.step.repeat(2)) if rounded else (0, torch.ones_like(self.U_raw[:, 0]))  # type: ignore[union-attr]
-        z0 = h0 / (step * self._gain())  # in units of a step, as the scan's states are
-        if rounded:
-            z0 = straight_through(z0, round_half_away(z0.detach()).clamp(-top, top))
-        dtype = self._exact or x.dtype
-        U = (self.U_q() / step[:, None]).to(dtype)
-        a, b = (v.to(dtype) for v in self.eigenvalues())
+        top, step = (self.steps.top, self.steps.step) if rounded else (0, None)  # type: ignore[union-attr]
+        dtype = self._exact or self.U_raw.dtype
+        U, a, b = (weight.to(dtype) for weight in self.weights(step))
+        z0 = checked_state(x, h0, self.n_h, self.U_raw)
+        if h0 is not None:  # zeros are what they are
+            z0 = z0 / self._unit(step)  # in units of a step, as the scan's states are
+            z0 = straight_through(z0, round_half_away(z0.detach()).clamp(-top, top)) if rounded else z0
         # Normalised states are whole numbers times one power of two: the scan itself multiplies, on its way.
-        alike = 2.0 ** (NORMAL - self.state_bits) if rounded and self.normalised else None  # type: ignore[operator]
-        how = (a, b, z0.to(dtype), lengths, top, 1.0 if alike is None else alike)
+        alike = rounded and self.normalised
+        how = (a, b, z0.to(dtype), lengths, top, self._normal if alike else 1.0)
         states, last, peak = scan(_read(x, U), *how) if x.ndim == 2 else driven_scan(x.to(dtype), U, *how)
         if self.steps is not None and self.training:
-            self.steps.see(peak * step[: self.pairs])  # the first batch, which is not rounded, sets the steps
-        unit = step * self._gain()
-        states = states.to(x.dtype)
-        return states if alike is not None else states * unit, last.to(x.dtype) * unit
+            self.steps.see(peak, in_steps=rounded)  # the first batch, which is not rounded, sets the steps
+        unit = self._unit(step)  # of the steps as they are now
+        states, last = states.to(self.U_raw.dtype), last.to(self.U_raw.dtype)
+        return states if alike else states * unit, last * unit
+
+    @property
+    def _normal(self) -> float:
+        """What a state of one step is normalised to."""
+        assert self.state_bits is not None
+        return 2.0 ** (NORMAL - self.state_bits)
+
+    def _unit(self, step: Tensor | None) -> Tensor | float:
+        """Outputs per unit of the scan's states: of one `step` where there is one, else of z.  # (2p,), or of all"""
+        if step is None:
+            return self._gain()
+        return self._normal if self.normalised else step.repeat(2)
 
     def _gain(self) -> Tensor:
         """Outputs per unit of z: 1, or what normalises states.  # (2p,)"""
         if self.steps is None or not self.normalised:
             return torch.ones_like(self.U_raw[:, 0])
-        assert self.state_bits is not None
-        return 2.0 ** (NORMAL - self.state_bits) / self.steps.step.repeat(2)
+        return self._normal / self.steps.step.repeat(2)
 
     def made_of(self) -> tuple[str, dict[str, Any]]:
         if self.q_U is None or self.steps is None or self.lambda_bits is None:
@@ -260,9 +301,19 @@ def _read(codes: Tensor, U: Tensor) -> Tensor:
     return F.embedding(codes, U.T)
 
 
+def _check_ring(ring: Any) -> None:
+    try:
+        low, high = (float(radius) for radius in ring)
+        fine = 0 <= low <= high <= 1
+    except (TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+
+
 def _checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:
     if lambda_bits is None:
         return None if bits is None else LAMBDA_BITS[0]
-    if isinstance(lambda_bits, bool) or lambda_bits not in LAMBDA_BITS:
+    if type(lambda_bits) is not int or lambda_bits not in LAMBDA_BITS:
         raise SettingsError(f"lambda_bits must be in {LAMBDA_BITS[0]}..{LAMBDA_BITS[-1]}, got {lambda_bits!r}")
     return lambda_bits

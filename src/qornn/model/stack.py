@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from qornn.errors import SettingsError
 from qornn.model.entry import Entry
-from qornn.model.inputs import checked_lengths, refuse_non_finite
+from qornn.model.inputs import checked_lengths, refuse_non_finite, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.mix import Mix
@@ -145,7 +145,7 @@ class Stack(ReadsOut):
         lengths = checked_lengths(x, lengths)
         begin, (*before, last) = self._checked(h0), self.layers
         self._settle()
-        signal, finals = self._enter(x), []
+        signal, finals = self._enter(x, lengths), []
         for layer, h in zip(before, begin, strict=False):
             signal, final = signal.through(layer, h, lengths)
             finals.append(final)
@@ -159,7 +159,7 @@ class Stack(ReadsOut):
 
     def outputs(self, x: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
         """What every layer gives, from zero states on.  # (B, T, n_h) each"""
-        signal, found = self._enter(x), []
+        signal, found = self._enter(x, checked_lengths(x, lengths)), []
         for layer in self.layers:
             signal, _ = signal.through(layer, None, lengths)
             found.append(signal.x)
@@ -176,7 +176,8 @@ class Stack(ReadsOut):
             with torch.no_grad():
                 self.V.div_(factors)
 
-    def _enter(self, x: Tensor) -> _Signal:
+    def _enter(self, x: Tensor, lengths: Tensor | None) -> _Signal:
+        x = without_padding(x, lengths)
         if not x.is_floating_point():
             return _Signal(x, Grid(self.b_o.new_ones(()), 1))  # codes: a column is read as it is
         if self.entry is None:
@@ -189,7 +190,7 @@ class Stack(ReadsOut):
         """Of a last layer whose outputs are its states: it may know a shorter way than through all of them."""
         self.grid = last.gives()
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
-            return last.read_out(self.V_q(), self.b_q(), h0=h0, lengths=lengths, relu=self.relu, **given)
+            return last.read_out(*self.readout_weights(), h0=h0, lengths=lengths, relu=self.relu, **given)
         if self.readout == "last":
             h = last.last(h0=h0, lengths=lengths, **given)
             return self.read(h), h

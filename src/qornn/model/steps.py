@@ -12,7 +12,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from qornn.errors import SettingsError
+from qornn.model.layer import Grid
 from qornn.quant import Quantizer
+from qornn.recurrence import native_weights
 
 DECAY = 0.98  # of the running maximum, per training step: half of it is forgotten in 34
 LOW = 0.4  # of the range: below it the step is halved, and the maximum is then at 0.8 of the range
@@ -24,7 +26,8 @@ class Steps(nn.Module):
     """Steps 2^σ of whole numbers up to `top`: set by the first batch, then moved by one power of two at a time.
 
     The step is doubled when the running maximum of what was to be rounded passes the range, and halved when it stays
-    below 0.4 of it. All is in buffers, so that a resumed run goes on with the same bits.
+    below 0.4 of it. Where all was zero so far, the first batch with something else sets it. All is in buffers, so that
+    a resumed run goes on with the same bits.
     """
 
     step: Tensor  # (n,) or (), powers of two
@@ -55,26 +58,32 @@ class Steps(nn.Module):
             raise SettingsError("this network has seen no training batch, which sets the steps of its states; train it")
 
     @torch.no_grad()
-    def see(self, peak: Tensor) -> None:
-        """The largest values of a batch, in every process; the first sets the steps."""
+    def see(self, peak: Tensor, *, in_steps: bool = False) -> None:
+        """The largest values of a batch, or of them over the steps, in every process; the first sets the steps."""
         if self.frozen:
             return
         peak = over_processes(peak.to(self.peak.dtype), "MAX")
-        if self.started:
-            self.peak.copy_(torch.maximum(peak, DECAY * self.peak))
-            return
-        self.peak.copy_(peak)
-        self.step.copy_(smallest_step(peak, self.top))
+        if native_weights.usable(self.peak, self.step, peak):
+            native_weights.see_peak_(
+                self.peak, self.step, peak, self.top, DECAY, (SMALLEST, LARGEST), in_steps=in_steps
+            )
+        else:
+            peak = peak * self.step if in_steps else peak
+            silent = self.peak == 0  # so far: no factor, however large, is of use to who reads zeros
+            self.step.copy_(torch.where(silent & (peak > 0), smallest_step(peak, self.top), self.step))
+            self.peak.copy_(torch.where(silent, peak, torch.maximum(peak, DECAY * self.peak).clamp(min=SMALLEST)))
         self.started = True
 
     @torch.no_grad()
-    def move(self) -> Tensor | None:
-        """Old steps over new ones, where some moved."""
+    def move(self, least: Tensor | None = None) -> Tensor | None:
+        """Old steps over new ones, where some moved; not below `least` (n,)."""
         if not self.started or self.frozen:
             return None
-        reach = self.top * self.step
-        up = (self.peak > reach) & (self.step < LARGEST)
-        down = (self.peak < LOW * reach) & (self.step > SMALLEST)
+        if least is None and native_weights.usable(self.peak, self.step):
+            return native_weights.move_steps(self.peak, self.step, self.top, LOW, (SMALLEST, LARGEST))
+        reach, least = self.top * self.step, torch.zeros_like(self.step) if least is None else least
+        up = ((self.peak > reach) | (self.step < least)) & (self.step < LARGEST)
+        down = (self.peak < LOW * reach) & (self.step > SMALLEST) & (self.peak > 0) & (self.step >= 2 * least)
         if not bool((up | down).any()):
             return None
         factors = torch.where(up, 0.5, torch.where(down, 2.0, 1.0)).to(self.step.dtype)
@@ -117,6 +126,14 @@ def smallest_step(peak: Tensor, top: int) -> Tensor:
     mantissa, _ = torch.frexp(ratio)
     power = ratio / mantissa  # exact: a number by its own mantissa in [½, 1)
     return torch.where(mantissa > 0.5, power, power / 2)
+
+
+def copy_step(grid: Grid | None, step: Tensor) -> None:
+    """Remember the step of what is read; 0 where that is float."""
+    if grid is None:
+        step.zero_()
+    else:
+        step.copy_(grid.step)
 
 
 def demand_grid(layer: str, read: bool) -> None:

@@ -51,10 +51,26 @@ def check_codes(x: Tensor, n_i: int) -> None:
 
 def check_scan(drive: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float) -> None:
     """Refuse what the scan of rotations would read or write past the end of."""
-    B, T, p = (*drive.shape, 0, 0)[0], (*drive.shape, 0, 0)[1], a.numel()
-    _expect_as(drive, drive=(drive, (B, T, 2 * p)), a=(a, (p,)), b=(b, (p,)), z0=(z0, (B, 2 * p)))
+    B, T = (*drive.shape, 0, 0)[:2]
+    _expect_as(drive, drive=(drive, (B, T, 2 * a.numel())))
+    _check_turns(drive, B, T, a, b, z0, lengths, top, scale)
+
+
+def _check_turns(
+    like: Tensor,
+    B: int,
+    T: int,
+    a: Tensor,
+    b: Tensor,
+    z0: Tensor,
+    lengths: Tensor | None,
+    top: int,
+    scale: float,
+) -> None:
+    p = a.numel()
+    _expect_as(like, a=(a, (p,)), b=(b, (p,)), z0=(z0, (B, 2 * p)))
     if not B or not T or not p:
-        raise SettingsError(f"drive must hold at least one step of one pair, got shape {tuple(drive.shape)}")
+        raise SettingsError(f"drive must hold at least one step of one pair, got shape {(B, T, 2 * p)}")
     _expect_top(top, 0)
     if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
         raise SettingsError(f"scale must be a power of two, got {scale}")
@@ -95,11 +111,11 @@ def check_driven(
 ) -> None:
     """The same of a scan whose drive is U x."""
     B, T = (*x.shape, 0, 0)[:2]
-    width, n = U.shape
+    n = U.shape[1]
     _expect_as(U, x=(x, (B, T, n)), U=(U, (2 * a.numel(), n)))
     if not n:
         raise SettingsError("x must have at least one number per step")
-    check_scan(x.new_empty(()).expand(B, T, width), a, b, z0, lengths, top, scale)
+    _check_turns(U, B, T, a, b, z0, lengths, top, scale)
 
 
 def _expect_top(top: int, least: int) -> None:

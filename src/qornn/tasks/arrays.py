@@ -96,6 +96,12 @@ class Arrays(Task):
         """The loss of one guess for all: ln(classes), or the variance of the values."""
         return float(np.var(self.targets["train"])) if self.classes is None else math.log(self.classes)
 
+    @cached_property
+    def _mean_weight(self) -> float:
+        """Of all training sequences."""
+        assert self.class_weight is not None
+        return float(self.class_weight[self.targets["train"]].mean())
+
     def size(self, split: Split) -> int:
         return len(self.targets[split]) if check_split(split) in self.targets else 0
 
@@ -121,8 +127,9 @@ class Arrays(Task):
         import torch
         from torch.nn import functional as F
 
-        weight = torch.as_tensor(self.class_weight, dtype=y.dtype, device=y.device)
-        return F.cross_entropy(y, batch.target, weight=weight)
+        weight = torch.as_tensor(self.class_weight / self._mean_weight, dtype=y.dtype, device=y.device)
+        # Not the weighted mean of a batch: that takes from a rare class what its weight gives it.
+        return F.cross_entropy(y, batch.target, weight=weight, reduction="sum") / len(batch.target)
 
     def metric(self, y: Tensor, batch: Batch) -> float:
         return float(self.loss(y, batch))

@@ -27,6 +27,7 @@ from qornn.train.optim import (
     learning_rate,
     make_optimizer,
     recurrences,
+    sequence_layers,
     set_learning_rate,
     step_and_retract,
     total_steps,
@@ -70,6 +71,7 @@ class Trainer:
         self.out = Path(out) if out is not None else None
         self.quiet = quiet or not self.processes.first
         self.layers = recurrences(model)
+        self.rounding, self.parameters = sequence_layers(model), list(model.parameters())  # every step asks for them
         self.optimizer = make_optimizer(model, self.settings)
         self.generator = torch.Generator().manual_seed(self.settings.seed + 2**32)  # of the retraction alone
         self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
@@ -124,7 +126,7 @@ class Trainer:
             batch = self.task.batch("train", self.step - 1, self.settings.batch, seed=self.settings.seed)
             self._record(log, display, batch, self._unseen["loss"], self._unseen["norm"])
         batches = self.task.batches("train", self.settings.batch, seed=self.settings.seed, start=self.step)
-        saved = time.monotonic()
+        saved, s = time.monotonic(), self.settings
         for batch in batches:
             if self.step >= self.total:
                 break
@@ -133,7 +135,6 @@ class Trainer:
             self.seconds = time.monotonic() - began
             display.step(self.step, loss)
             self._record(log, display, batch, loss, norm)
-            s = self.settings
             due = s.checkpoint_every and self.step % s.checkpoint_every == 0
             if stop or due or time.monotonic() - saved > s.checkpoint_seconds or self.step == self.total:
                 self.save(log.length)
@@ -151,7 +152,7 @@ class Trainer:
         part = share.to(self.device)
         try:
             # Frozen or not is a function of the step alone, so that resuming repeats it.
-            freeze(self.model, self.step >= FREEZE * self.total)
+            freeze(self.rounding, self.step >= FREEZE * self.total)
             with drawing(self.settings.seed, self.step, self.processes.rank), alone(self.processes.world == 1):
                 y, h = model(part.x, lengths=part.lengths)
         except SettingsError as error:  # weights that no map accepts any more, or a bad sample
@@ -173,10 +174,10 @@ class Trainer:
         return value, norm, stop > 0
 
     def _clip(self) -> float:
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
         if self.settings.clip:
-            nn.utils.clip_grads_with_norm_(self.model.parameters(), self.settings.clip, norm)
+            nn.utils.clip_grads_with_norm_(self.parameters, self.settings.clip, norm)
         return float(norm)
 
     def _check(self, loss: float, norm: float) -> None:
@@ -192,8 +193,7 @@ class Trainer:
         return diverged(self.step, what, self.settings.lr, saved[-1] if saved else None, recurrent=bool(self.layers))
 
     def _record(self, log: MetricsLog, display: Display, batch: Batch, loss: float, norm: float) -> None:
-        s = self.settings
-        record: dict[str, Any] = {}
+        s, record = self.settings, dict[str, Any]()
         if self.step % s.log_every == 0 or self.step in (1, self.total):
             lr = learning_rate(self.step - 1, self.steps_per_epoch, s)
             record = {"loss": loss, "training": self._training(), "grad_norm": norm, "lr": lr}

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from qornn.errors import DivergenceError
 from qornn.model import SequenceLayer
 from qornn.tasks.base import Task
-from qornn.train.optim import sequence_layers
 
 
 def penalties(layers: Iterable[SequenceLayer], h: Any, state_penalty: float) -> Tensor | float:
@@ -25,9 +24,9 @@ def penalties(layers: Iterable[SequenceLayer], h: Any, state_penalty: float) -> 
     return sum(terms, 0.0)
 
 
-def freeze(model: nn.Module, frozen: bool) -> None:
+def freeze(layers: Iterable[SequenceLayer], frozen: bool) -> None:
     """Whether the steps of rounded states stay where they are."""
-    for layer in sequence_layers(model):
+    for layer in layers:
         layer.freeze(frozen)
 
 

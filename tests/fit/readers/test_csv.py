@@ -155,7 +155,7 @@ def test_empty_lines_come_before_the_table(tmp_path):
         ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot serve twice"),
         (LONG.replace("a,1,2,20", "a,1,2,"), {}, r"a missing value at row 5, column 4 \('ay'\)"),
         (LONG.replace("a,1,2,20", "a,2,2,20"), {}, "time 2 of id 'a' twice, at rows 5 and 6"),
-        (LONG.replace("a,1,2,20,walk", "a,1,2,20,sit"), {}, "id 'a' 'walk' at row 3 and 'sit' at row 5"),
+        (LONG.replace("a,1,2,20,walk", "a,1,2,20,sit"), {}, "id 'a' the label 'walk' at row 3 and 'sit' at row 5"),
         (LONG.replace("a,1,2,20,walk", "a,1,2,20,"), {}, "no label at row 5"),
         (LONG.replace("a,1,2,20,walk", "a,1,2,20"), {}, "4 cells at row 5"),
         (LONG.replace("a,1,2", "a,,2"), {}, r"a missing value at row 5, column 2 \('time'\)"),
@@ -274,3 +274,62 @@ def test_missing_samples_of_the_long_format(tmp_path):
     assert np.isnan(read(table(tmp_path, LONG.replace("a,1,2,20", "a,1,2,")), hold=True).train.x.x).sum() == 1
     with pytest.raises(DataError, match=r"row 5, column 2 \('time'\), counted from 1; fill or drop it$"):
         read(table(tmp_path, LONG.replace("a,1,2", "a,,2")), hold=True)
+
+
+WIDE = "t0,person,t1,label\n1,anna,2,a\n3,02,4,b\n"
+LONG_WITH_WHO = "id,time,ax,who,label\nb,1,5,anna,run\na,0,1,bo,walk\nb,0,4,anna,run\na,1,2,bo,walk\n"
+
+
+def test_a_group_is_no_sample(tmp_path):
+    data = read(table(tmp_path, WIDE), group="person")
+    assert series(data) == [[1, 2], [3, 4]]
+    assert data.train.groups.tolist() == ["anna", "02"]
+    assert data.train.y.tolist() == ["a", "b"]
+
+
+def test_the_label_is_the_last_column_but_the_group(tmp_path):
+    data = read(table(tmp_path, "0.5,1,walk,7\n3,4,sit,8\n"), group="4")
+    assert (data.train.y.tolist(), data.train.groups.tolist()) == (["walk", "sit"], ["7", "8"])
+    assert series(data) == [[0.5, 1], [3, 4]]
+
+
+def test_of_a_shorter_series_the_group_stays_in_its_column(tmp_path):
+    assert read(table(tmp_path, "label,who,a,b\n1,x,1.5,2\n2,y,4\n"), group="who").train.groups.tolist() == ["x", "y"]
+    with pytest.raises(DataError, match="has 3 cells at row 3"):
+        read(table(tmp_path, "label,a,b,who\n1,1.5,2,x\n2,4,y\n"), group="who")
+
+
+def test_every_id_has_one_group(tmp_path):
+    data = read(table(tmp_path, LONG_WITH_WHO), group="who")
+    assert data.channels == ("ax",)
+    assert data.train.groups.tolist() == ["anna", "bo"]
+    data = read(
+        table(tmp_path, LONG_WITH_WHO.replace("who,", "ay,").replace("anna", "1").replace("bo", "2")), group="id"
+    )
+    assert data.train.groups.tolist() == ["b", "a"]  # each sequence its own
+
+
+def test_a_group_goes_with_its_row_into_the_test_data(tmp_path):
+    other = table(tmp_path, WIDE.replace("anna", "carl"), "t.csv")
+    data = read(table(tmp_path, WIDE), test=other, group="person")
+    assert (data.train.groups.tolist(), data.test.groups.tolist()) == (["anna", "02"], ["carl", "02"])
+
+
+@pytest.mark.parametrize(
+    ("text", "group", "words"),
+    [
+        (
+            LONG_WITH_WHO.replace("b,0,4,anna", "b,0,4,carl"),
+            "who",
+            "id 'b' the group 'carl' at row 4 and 'anna' at row 2",
+        ),
+        (LONG_WITH_WHO.replace("b,0,4,anna", "b,0,4,"), "who", r"has no group at row 4, column 4 \('who'\)"),
+        (WIDE.replace("anna", "nan"), "person", r"has no group at row 2, column 2 \('person'\)"),
+        (WIDE, "people", "--group 'people' is no column"),
+        (WIDE, "label", r"column 4 \('label'\) of .* cannot serve twice, as label and group"),
+        (LONG_WITH_WHO, "time", "cannot serve twice, as time and group"),
+    ],
+)
+def test_groups_that_are_none_are_refused_with_their_place(text, group, words, tmp_path):
+    with pytest.raises(QornnError, match=words):
+        read(table(tmp_path, text), group=group)

@@ -161,3 +161,15 @@ def test_missing_samples_pass_where_they_are_held(named, tmp_path):
     np.testing.assert_array_equal(read(folder, hold=True).train.x.x[:, :, 0], x)
     with pytest.raises(DataError, match=r"a missing value.*--missing hold"):
         read(folder)
+
+
+def test_labels_may_have_groups_beside_them(tmp_path):
+    files = {"p.npy": np.ones(3), "q.npy": np.zeros(4), "labels.csv": "file,label,group\nq,0.25,anna\np,1.5,bo\n"}
+    train = read(write(tmp_path, files)).train
+    assert (train.y.tolist(), train.groups.tolist()) == ([0.25, 1.5], ["anna", "bo"])
+
+
+def test_a_line_without_its_group_is_refused(tmp_path):
+    files = {"p.npy": np.ones(3), "labels.csv": "file,label,group\np,1\n"}
+    with pytest.raises(DataError, match="'p,1' as line 2; each is file,label,group"):
+        read(write(tmp_path, files))

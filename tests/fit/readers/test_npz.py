@@ -180,3 +180,36 @@ def test_missing_samples_pass_where_they_are_held(tmp_path):
         read(path)
     with pytest.raises(DataError, match="an infinite value at row 2"):
         read(npz(tmp_path, x=broken(X, (2, 3), np.inf), y=Y), hold=True)
+
+
+def test_groups_are_read_as_text_of_both_parts(tmp_path):
+    people = {"groups_train": np.array([1, 1, 2, 2]), "groups_test": np.array([b"1", b"3"])}
+    data = read(npz(tmp_path, x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2], **people))
+    assert (data.train.groups.tolist(), data.test.groups.tolist()) == (["1", "1", "2", "2"], ["1", "3"])
+    assert read(npz(tmp_path, x=X, y=Y, groups=np.array([1.0, 2, 3, 4]))).train.groups.tolist() == ["1", "2", "3", "4"]
+    assert read(npz(tmp_path, x=X, y=Y)).train.groups is None
+
+
+def test_groups_are_part_of_what_the_figures_follow_from(tmp_path):
+    digests = {read(npz(tmp_path, x=X, y=Y, **g)).digest() for g in ({}, {"groups": Y}, {"groups": 1 - Y})}
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"groups": np.arange(3)}, r"groups of .* is int64 of shape \(3,\); give 4 numbers or texts"),
+        ({"groups": np.array(["a", "b", "", "c"])}, "holds '' at row 2 of groups, no group"),
+        ({"groups": np.array([1, np.nan, 2, 3])}, "holds 'nan' at row 1 of groups, no group"),
+        ({"groups_test": Y}, "holds groups_test but no x_test"),
+        ({"group": Y}, "holds group; did you mean groups"),
+    ],
+)
+def test_groups_that_fit_nothing_are_refused(arrays, words, tmp_path):
+    with pytest.raises(DataError, match=words):
+        read(npz(tmp_path, x=X, y=Y, **arrays))
+
+
+def test_a_column_of_groups_is_of_tables(tmp_path):
+    with pytest.raises(QornnError, match=r"--group names a column of a CSV file, .*; name it groups in there"):
+        read(npz(tmp_path, x=X, y=Y), group="person")

@@ -18,15 +18,22 @@ LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an optio
 
 
 def read_csv(
-    path: Path, *, label: str | None = None, id: str | None = None, time: str | None = None, hold: bool = False
+    path: Path,
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    time: str | None = None,
+    group: str | None = None,
+    hold: bool = False,
 ) -> Dataset:
     """The format is long where there are a column of ids and one of times, or an option names one of them."""
-    named = (name for name in (label, id, time) if name is not None)
+    named = (name for name in (label, id, time, group) if name is not None)
     table = read_table(path, [LABEL, ID, TIME, *named], hold=hold)
+    g = None if group is None else table.column(group, "--group")
     i, t = table.find(ID), table.find(TIME)
     if id is None and time is None and (i is None or t is None):
-        _refuse_half_long(table, label, i, t)
-        return _wide(table, label)
+        _refuse_half_long(table, label, g, i, t)
+        return _wide(table, label, g)
     if table.header is None:
         raise SettingsError(f"--id and --time name columns, but {path} has no header; add one as its first line")
     i = table.column(id, "--id") if id is not None else i
@@ -34,23 +41,26 @@ def read_csv(
     if i is None or t is None:
         lacking = "--id" if i is None else "--time"
         raise SettingsError(f"the long format needs both an id and a time column; name the other with {lacking}")
-    return _long(table, label, i, t)
+    return _long(table, label, g, i, t)
 
 
-def _wide(table: Table, label: str | None) -> Dataset:
-    at, notes = _label_column(table, label, but=_left_out(table))
-    left_out = [c for c in _left_out(table) if c != at]
+def _wide(table: Table, label: str | None, g: int | None) -> Dataset:
+    own = [] if g is None else [g]
+    at, notes = _label_column(table, label, but=[*_left_out(table), *own])
+    _refuse_two_uses(table, label=at, group=g)
+    left_out = [c for c in _left_out(table) if c not in (at, g)]
     notes += [f"{table.title(c)} is left out: it numbers the rows" for c in left_out]
-    columns = [c for c in range(table.width) if c != at and c not in left_out]
+    columns = [c for c in range(table.width) if c not in (at, g) and c not in left_out]
     if not columns:
         raise DataError(
             f"{table.path} has no columns but the label; one series a row needs its samples there, with a comma, "
             "semicolon or tab between them"
         )
-    parts, labels = [], []
+    parts, labels, groups = [], [], []
     for line in table.lines:
-        cells = _filled(table, line, at)
-        labels.append(_label(table, line, at))
+        cells = _filled(table, line, max([at, *own]))
+        labels.append(_named(table, line, at, "label"))
+        groups += [_named(table, line, c, "group") for c in own]
         # A shorter series has nothing but empty cells to the end.
         end = max((n for n, c in enumerate(columns, 1) if cells[c]), default=0)
         if not end:
@@ -61,20 +71,32 @@ def _wide(table: Table, label: str | None) -> Dataset:
         notes.append(
             f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are no samples"
         )
-    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels))
+    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels), np.array(groups) if own else None)
     return Dataset(train=train, notes=tuple(notes), texts=tuple(labels))
 
 
-def _refuse_half_long(table: Table, label: str | None, i: int | None, t: int | None) -> None:
+def _refuse_two_uses(table: Table, **columns: int | None) -> None:
+    """One column cannot be the label and the id, for instance."""
+    used: dict[int, str] = {}
+    for name, column in columns.items():
+        if column in used:
+            raise SettingsError(
+                f"{table.title(column)} of {table.path} cannot serve twice, as {used[column]} and {name}; name another"
+            )
+        if column is not None:
+            used[column] = name
+
+
+def _refuse_half_long(table: Table, label: str | None, g: int | None, i: int | None, t: int | None) -> None:
     """A long table with one name missing would pass for series a row, and be learned as nonsense."""
-    at = None if label is None else table.column(label, "--label")
-    if t is not None and t != at:
+    named = (None if label is None else table.column(label, "--label"), g)
+    if t is not None and t not in named:
         assert table.header is not None
         raise DataError(
             f"{table.path} has a column {table.header[t]!r} but none called id; the long format needs both: name it "
             "with --id, or rename the other if each row is a series"
         )
-    if i is None or i == at:
+    if i is None or i in named:
         return
     seen: set[str] = set()
     for line in table.lines:
@@ -133,42 +155,50 @@ def _whole_or_text(cell: str) -> bool:
         return bool(cell)
 
 
-def _label(table: Table, line: Line, at: int) -> str:
+def _named(table: Table, line: Line, at: int, what: str) -> str:
+    """The label or group of a line."""
     text = line.cells[at] if at < len(line.cells) else ""
     if text.lower() in MISSING[:5]:
         raise DataError(
-            f"{table.path} has no label at row {line.number}, {table.title(at)}, counted from 1; label or drop that row"
+            f"{table.path} has no {what} at row {line.number}, {table.title(at)}, counted from 1; add one, or drop it"
         )
     return text
 
 
-def _long(table: Table, label: str | None, i: int, t: int) -> Dataset:
-    at, notes = _label_column(table, label, but=[i, t, *([0] if table.header and not table.header[0] else [])])
-    if len({i, t, at}) < 3:
-        raise SettingsError(
-            f"{table.title(at)} of {table.path} cannot serve twice: id, time and label are three columns"
-        )
+def _long(table: Table, label: str | None, g: int | None, i: int, t: int) -> Dataset:
+    own = [] if g is None else [g]
+    at, notes = _label_column(table, label, but=[i, t, *own, *([0] if table.header and not table.header[0] else [])])
+    _refuse_two_uses(table, id=i, time=t, label=at)
+    _refuse_two_uses(table, time=t, label=at, group=g)  # an id may be a group: each sequence its own
     assert table.header is not None
-    columns = [c for c in range(table.width) if c not in (i, t, at) and table.header[c]]
+    columns = [c for c in range(table.width) if c not in (i, t, at, g) and table.header[c]]
     if not columns:
         raise DataError(f"{table.path} has no columns but id, time and label; channels are the other columns")
-    groups: dict[str, list[tuple[Line, float]]] = {}
     _refuse_uneven(table)
+    samples = _by_id(table, i, t)
+    parts, labels, groups = [], [], []
+    for name, found in samples.items():
+        found.sort(key=lambda pair: pair[1])
+        _refuse_twice(table, name, found, t)
+        lines = [line for line, _ in found]
+        labels.append(_one(table, name, lines, at, "label"))
+        groups += [_one(table, name, lines, c, "group") for c in own]
+        parts.append(np.stack([table.floats(line, columns) for line in lines]))
+    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels), np.array(groups) if own else None)
+    names = tuple(table.header[c] for c in columns)
+    return Dataset(train=train, channels=names, notes=tuple(notes), texts=tuple(labels))
+
+
+def _by_id(table: Table, i: int, t: int) -> dict[str, list[tuple[Line, float]]]:
+    """The lines of each sequence with their times."""
+    found: dict[str, list[tuple[Line, float]]] = {}
     for line, moment in zip(table.lines, _times(table, t), strict=True):
         if not line.cells[i]:
             raise DataError(
                 f"{table.path} has no id at row {line.number}, {table.title(i)}, counted from 1; give it one"
             )
-        groups.setdefault(line.cells[i], []).append((line, moment))
-    parts, labels = [], []
-    for name, group in groups.items():
-        group.sort(key=lambda pair: pair[1])
-        _refuse_twice(table, name, group, t)
-        labels.append(_one_label(table, name, [line for line, _ in group], at))
-        parts.append(np.stack([table.floats(line, columns) for line, _ in group]))
-    train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels))
-    names = tuple(table.header[c] for c in columns)
-    return Dataset(train=train, channels=names, notes=tuple(notes), texts=tuple(labels))
+        found.setdefault(line.cells[i], []).append((line, moment))
+    return found
 
 
 def _times(table: Table, t: int) -> list[float]:
@@ -210,12 +240,13 @@ def _refuse_twice(table: Table, name: str, group: Sequence[tuple[Line, float]], 
             )
 
 
-def _one_label(table: Table, name: str, lines: Sequence[Line], at: int) -> str:
-    first = _label(table, lines[0], at)
+def _one(table: Table, name: str, lines: Sequence[Line], at: int, what: str) -> str:
+    """The label or group of a sequence, the same in all its lines."""
+    first = _named(table, lines[0], at, what)
     for line in lines[1:]:
-        if _label(table, line, at) != first:
+        if _named(table, line, at, what) != first:
             raise DataError(
-                f"{table.path} labels id {name!r} {first!r} at row {lines[0].number} and {line.cells[at]!r} at row "
-                f"{line.number}, counted from 1; a sequence has one label: cut it there, with an id each"
+                f"{table.path} gives id {name!r} the {what} {first!r} at row {lines[0].number} and {line.cells[at]!r} "
+                f"at row {line.number}, counted from 1; a sequence has one {what}: cut it there, with an id each"
             )
     return first

@@ -24,25 +24,26 @@ def read(
     label: str | None = None,
     id: str | None = None,
     time: str | None = None,
+    group: str | None = None,
     hold: bool = False,
 ) -> Dataset:
     """The data at `path`; `test` is a second path, of held-out data, where it lies apart.
 
     With `hold` samples that are missing are NaN, else they are refused.
     """
-    data = _read(path, hold, label=label, id=id, time=time)
+    data = _read(path, hold, label=label, id=id, time=time, group=group)
     if test is not None:
         if data.test is not None:
             raise SettingsError(f"{path} holds a test set already; leave out --test {test}")
-        other = _read(test, hold, label=label, id=id, time=time)
+        other = _read(test, hold, label=label, id=id, time=time, group=group)
         if other.test is not None or other.channels != data.channels:
             what = "train and test sets of its own" if other.test is not None else f"the channels {other.channels}"
             raise DataError(f"--test {test} holds {what}; it should be as {path} is: the same columns, held-out rows")
         data = replace(data, test=other.train)
         if data.texts is not None and other.texts is not None:  # "01" is 1 only if neither file has both
             y = labels_of_text([*data.texts, *other.texts])
-            parts = Labelled(data.train.x, y[: len(data.texts)]), Labelled(other.train.x, y[len(data.texts) :])
-            data = replace(data, train=parts[0], test=parts[1])
+            train = replace(data.train, y=y[: len(data.texts)])
+            data = replace(data, train=train, test=replace(other.train, y=y[len(data.texts) :]))
     if data.test is None:
         return data
     channels = [part.x.x.shape[2] for part in (data.train, data.test)]
@@ -63,7 +64,8 @@ def _read(path: Path, hold: bool, **columns: str | None) -> Dataset:
         return read_csv(path, **columns, hold=hold)
     given = [f"--{name}" for name, value in columns.items() if value is not None]
     if given:
-        raise SettingsError(f"{given[0]} names a column of a CSV file, but the data is {path}; leave it out")
+        way = "name it groups in there" if given == ["--group"] else "leave it out"
+        raise SettingsError(f"{given[0]} names a column of a CSV file, but the data is {path}; {way}")
     if path.is_dir():
         try:
             return read_folder(path, hold=hold)
@@ -81,7 +83,7 @@ def _alike(train: Labelled, test: Labelled) -> list[Labelled]:
     parts = [train, test]
     for kind in ("U", "f"):
         if len({part.y.dtype.kind == kind for part in parts}) == 2:
-            parts = [Labelled(part.x, part.y.astype(str if kind == "U" else np.float64)) for part in parts]
+            parts = [replace(part, y=part.y.astype(str if kind == "U" else np.float64)) for part in parts]
     if len({part.x.x.dtype.kind in "iub" for part in parts}) == 2:
-        parts = [Labelled(replace(part.x, x=part.x.x.astype(np.float64)), part.y) for part in parts]
+        parts = [replace(part, x=replace(part.x, x=part.x.x.astype(np.float64))) for part in parts]
     return parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,18 +69,17 @@ def _by_folder(path: Path, root: Path, hold: bool) -> Labelled:
 
 
 def _by_table(path: Path, hold: bool) -> Dataset:
-    """labels.csv: a header `file,label`, then a line a sequence."""
+    """labels.csv: a header `file,label` or `file,label,group`, then one line per sequence."""
     table = path / LABELS
     lines = read_lines(table, ",")
-    if not lines or [cell.lower() for cell in lines[0].cells] != ["file", "label"]:
-        raise DataError(
-            f"{table} should begin with the line file,label; got {','.join(lines[0].cells) if lines else ''!r}"
-        )
-    files: dict[Path, str] = {}
+    header = [cell.lower() for cell in lines[0].cells] if lines else []
+    if header not in (["file", "label"], ["file", "label", "group"]):
+        raise DataError(f"{table} should begin with the line file,label or file,label,group; got {','.join(header)!r}")
+    files: dict[Path, list[str]] = {}
     for line in lines[1:]:
-        if len(line.cells) != 2 or not all(line.cells):
-            raise DataError(f"{table} holds {','.join(line.cells)!r} as line {line.number}; each is file,label")
-        name, label = line.cells
+        if len(line.cells) != len(header) or not all(line.cells):
+            raise DataError(f"{table} holds {','.join(line.cells)!r} as line {line.number}; each is {','.join(header)}")
+        name, *rest = line.cells
         said = f"{table} names {name} in line {line.number}"
         file = path / name if name.endswith(".npy") else path / f"{name}.npy"
         if not _inside(file, path):
@@ -88,11 +88,12 @@ def _by_table(path: Path, hold: bool) -> Dataset:
             raise DataError(f"{said}, which is not in {path}; correct or drop it")
         if file in files:
             raise DataError(f"{said} once more; a sequence has one label: drop one")
-        files[file] = label
+        files[file] = rest
     if not files:
         raise DataError(f"{table} names no file; give a line file,label for each sequence")
-    labels = tuple(files.values())
+    labels, *groups = (tuple(column) for column in zip(*files.values(), strict=True))
     train = _sequences([*files], labels_of_text(labels), path, hold)
+    train = replace(train, groups=np.array(groups[0]) if groups else None)
     left = sorted({*_arrays(path)} - files.keys())
     note = [f"{len(left)} files have no line in {LABELS} and are left out, {left[0].name} first"] if left else []
     return Dataset(train=train, notes=tuple(note), texts=labels)

@@ -14,8 +14,11 @@ from qornn.fit.dataset import UNREADABLE, Dataset, Labelled, as_whole
 from qornn.fit.readers.lines import HOLD
 from qornn.tasks.arrays import Sequences
 
-NAMES = "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded"
-KINDS, SPLITS = ("x", "y", "lengths"), ("train", "test")
+NAMES = (
+    "x_train, y_train, x_test and y_test, or x and y; with lengths_train, lengths_test or lengths where x is padded, "
+    "and groups_train, groups_test or groups where sequences belong together"
+)
+KINDS, SPLITS = ("x", "y", "groups", "lengths"), ("train", "test")
 KNOWN = tuple(f"{kind}{suffix}" for kind in KINDS for suffix in ("", *(f"_{split}" for split in SPLITS)))
 ALIKE = 0.7  # of difflib: trian and training are train, length is lengths
 
@@ -47,9 +50,11 @@ def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str
     tested = {name for name in ("x_test", "y_test") if name in arrays}
     if len(tested) == 1:
         raise DataError(f"{where} holds {min(tested)} alone; x_test and y_test belong together")
-    alone = [name for name in arrays if name.startswith("lengths") and name.replace("lengths", "x") not in arrays]
-    if alone:
-        raise DataError(f"{where} holds {alone[0]} but no {alone[0].replace('lengths', 'x')}; rename or leave it out")
+    for name in arrays:
+        kind, _, of = name.partition("_")
+        needed = f"x_{of}" if of else "x"
+        if kind in ("lengths", "groups") and needed not in arrays:
+            raise DataError(f"{where} holds {name} but no {needed}; rename or leave it out")
     train = _part(arrays, suffix, where, hold)
     test = _part(arrays, "_test", where, hold) if tested else None
     verb = "is" if len(stray) == 1 else "are"
@@ -113,7 +118,10 @@ def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str, hold: bool)
     if lengths is not None:  # padding may be anything, NaN too: what is behind the end must not reach arithmetic
         full = np.where((np.arange(full.shape[1]) < lengths[:, None])[:, :, None], full, full.dtype.type(0))
         lengths = None if (lengths == full.shape[1]).all() else lengths
-    return Labelled(Sequences(full, lengths), _labels(y, f"y{suffix}", where))
+    groups = arrays.get(f"groups{suffix}")
+    if groups is not None:
+        groups = _groups(groups, len(x), f"groups{suffix}", where)
+    return Labelled(Sequences(full, lengths), _labels(y, f"y{suffix}", where), groups)
 
 
 def _checked_lengths(lengths: np.ndarray, x: np.ndarray, name: str) -> np.ndarray:
@@ -156,3 +164,20 @@ def _labels(y: np.ndarray, name: str, where: str) -> np.ndarray:
         if len(bad):
             raise DataError(f"{where} holds {y[bad[0]]} as label at row {bad[0]} of {name}; label or drop that row")
     return as_whole(y.astype(np.float64) if y.dtype.kind == "f" else y)
+
+
+def _groups(groups: np.ndarray, n: int, name: str, where: str) -> np.ndarray:
+    """As text: 1 in one part and "1" in the other are the same person."""
+    if groups.dtype.kind == "S":
+        groups = np.char.decode(groups, "utf-8", "replace")
+    if groups.shape != (n,) or groups.dtype.kind not in "iufbU":
+        raise DataError(
+            f"{name} of {where} is {groups.dtype} of shape {groups.shape}; give {n} numbers or texts, one per sequence"
+        )
+    missing = groups == "" if groups.dtype.kind == "U" else ~np.isfinite(groups)
+    if missing.any():
+        row = int(missing.argmax())
+        raise DataError(
+            f"{where} holds {str(groups[row])!r} at row {row} of {name}, no group; name it or drop that row"
+        )
+    return as_whole(groups).astype(str)

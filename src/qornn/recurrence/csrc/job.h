@@ -7,6 +7,7 @@
 #include <new>
 
 #include "kernel.h"
+#include "larger.h"
 #include "share.h"
 
 namespace qornn {
@@ -53,12 +54,6 @@ struct Job {
   int64_t state_size() const { return kernel.rotated * 2 * P; }
   Number *state_of(int thread) const { return state.get() + thread * state_size(); }
 };
-
-// The larger; NaN where either is.
-template <typename Number>
-Number larger(Number a, Number b) {
-  return a != a || a > b ? a : b;  // where b is NaN no comparison holds
-}
 
 }  // namespace qornn
 #endif

@@ -80,8 +80,11 @@ def on_device(clf: QORNNClassifier) -> dict[str, Any]:
 def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """One layer of torch.nn.LSTM in float32 and a linear readout of its last state, trained as QORNN is."""
     estimator = QORNNClassifier(**settings)
-    s = estimator.get_params()
-    n_hidden, epochs = (s[name] or DEFAULTS[name] for name in ("n_hidden", "max_epochs"))
+    s = {
+        key: DEFAULTS[key] if value is None and key in DEFAULTS else value
+        for key, value in estimator.get_params().items()
+    }
+    n_hidden, epochs = s["n_hidden"], s["max_epochs"]
     classes, y = np.unique(data.y_train, return_inverse=True)
     sequences = Sequences(data.x_train, None)
     window = window_of(s["window"], sequences, n_hidden)

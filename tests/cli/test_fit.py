@@ -168,7 +168,7 @@ def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_
         (["--bits", "4,"], "got '4,'"),
         (["--bits", "9"], r"bits must be in 2\.\.8, got 9"),
         (["--map", "bjork"], "Did you mean 'bjorck'"),
-        (["--layers", "3"], "layers=3 is of stacks, as in map='rotations'"),
+        (["--map", "bjorck", "--layers", "3"], "layers=3 is of stacks, as in map='rotations'"),
         (["--map", "rotations", "--width", "0"], "width must be a whole number of at least 1"),
         (["--metric", "balance"], "unknown metric 'balance'"),
         (["--group", "person"], "--group 'person' is no column"),

@@ -19,4 +19,6 @@ def labels(f):
 
 
 def small(**settings):
-    return QORNNClassifier(**{"n_hidden": 16, "max_epochs": 40, "lr": 1e-2, "random_state": 0, **settings})
+    return QORNNClassifier(
+        **{"map": "bjorck", "n_hidden": 16, "max_epochs": 40, "lr": 1e-2, "random_state": 0, **settings}
+    )

@@ -31,7 +31,8 @@ def test_balanced_weights_answer_the_rare_class_more_often_with_every_map(map_):
 @pytest.mark.parametrize("map_", ["bjorck", "rotations"])
 def test_a_class_of_one_sequence_is_trained_on(map_):
     X, y = rare(300, 1)
-    model = QORNNClassifier(map=map_, n_hidden=8, max_epochs=2, random_state=0, class_weight="balanced").fit(X, y)
+    settings = {"map": map_, "n_hidden": 8, "max_epochs": 2, "differences": "auto" if map_ == "rotations" else False}
+    model = QORNNClassifier(**settings, random_state=0, class_weight="balanced").fit(X, y)
     assert model.held_out_.any()
     assert not model.held_out_[0]
     assert np.isfinite([list(epoch.values()) for epoch in model.history_]).all()

@@ -61,7 +61,7 @@ def test_a_constant_channel_changes_no_answer(value):
 def test_values_come_in_their_own_units():
     X, f = waves(150)
     y = 1000 + 50 * f
-    model = QORNNRegressor(n_hidden=24, max_epochs=60, lr=1e-2, random_state=0).fit(X, y)
+    model = QORNNRegressor(map="bjorck", n_hidden=24, max_epochs=60, lr=1e-2, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
     assert np.abs(model.predict(X, integer=True) - model.predict(X)).mean() < 2  # of a range of 100
     assert model.to_program().run(model.to_raw(X)).mean() == pytest.approx(y.mean(), rel=0.01)
@@ -71,7 +71,7 @@ def test_values_come_in_their_own_units():
 
 def test_values_that_hardly_differ_are_reported():
     X, f = waves()
-    model = QORNNRegressor(n_hidden=8, max_epochs=2, random_state=0).fit(X, f + 1e9)
+    model = QORNNRegressor(map="bjorck", n_hidden=8, max_epochs=2, random_state=0).fit(X, f + 1e9)
     with pytest.warns(UserWarning, match="subtract a constant from y"):
         model.to_program()
 
@@ -159,18 +159,18 @@ def test_a_value_that_never_varies_is_answered_exactly(value, map):
 def test_values_and_samples_of_any_size_are_learned_alike(power):
     X, f = waves(60)
     settings = {"n_hidden": 16, "max_epochs": 3, "random_state": 0}
-    plain = QORNNRegressor(**settings).fit(X, f).predict(X)
-    values = QORNNRegressor(**settings).fit(X, np.ldexp(f, power)).predict(X)
+    plain = QORNNRegressor(map="bjorck", **settings).fit(X, f).predict(X)
+    values = QORNNRegressor(map="bjorck", **settings).fit(X, np.ldexp(f, power)).predict(X)
     np.testing.assert_array_equal(values, np.ldexp(plain, power))  # powers of two round nothing
     X = np.ldexp(X, min(power, 500))  # larger samples are refused
-    answers = QORNNRegressor(**settings).fit(X, f).predict(X)
+    answers = QORNNRegressor(map="bjorck", **settings).fit(X, f).predict(X)
     np.testing.assert_array_equal(answers, plain)
 
 
 @pytest.mark.parametrize("power", [-1000, -125])
 def test_values_too_small_for_a_device_are_refused_when_lowering(power):
     X, f = waves(60)
-    reg = QORNNRegressor(n_hidden=16, max_epochs=3, random_state=0).fit(X, np.ldexp(f, power))
+    reg = QORNNRegressor(map="bjorck", n_hidden=16, max_epochs=3, random_state=0).fit(X, np.ldexp(f, power))
     with pytest.raises(ValueError, match=r"values vary by .*, too little for a float32 of a device; multiply y"):
         reg.to_program()
 
@@ -178,9 +178,9 @@ def test_values_too_small_for_a_device_are_refused_when_lowering(power):
 def test_values_past_float64_are_refused():
     X, f = waves(4)
     with pytest.raises(ValueError, match=r"y holds values as large as 1\.7e\+308, .* overflow float64; divide y"):
-        QORNNRegressor().fit(X, np.array([1.7e308, 1.7e308, 1.7e308, -1.7e308]))
+        QORNNRegressor(map="bjorck").fit(X, np.array([1.7e308, 1.7e308, 1.7e308, -1.7e308]))
     with pytest.raises(ValueError, match=r"samples as large as 1\.7e\+308 overflow float64; rescale X"):
-        QORNNRegressor().fit(np.where(X > -0.9, 1.7e308, -1.7e308), f)
+        QORNNRegressor(map="bjorck").fit(np.where(X > -0.9, 1.7e308, -1.7e308), f)
 
 
 def test_samples_so_far_from_training_that_answers_overflow_are_refused():

@@ -37,7 +37,7 @@ def digits():
 @pytest.fixture(scope="module")
 def classifier(digits):
     X, _, y, _ = digits
-    return QORNNClassifier(max_epochs=30, lr=1e-2, random_state=0).fit(X, y)
+    return QORNNClassifier(map="bjorck", max_epochs=30, lr=1e-2, random_state=0).fit(X, y)
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_scikit_learn_accepts_it(kind, map_):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_hidden", [4, 8, 16])
 def test_scikit_learn_accepts_small_regressors(n_hidden):
-    check_regressors_train("QORNNRegressor", QORNNRegressor(n_hidden=n_hidden, max_epochs=100))
+    check_regressors_train("QORNNRegressor", QORNNRegressor(map="bjorck", n_hidden=n_hidden, max_epochs=100))
 
 
 @pytest.mark.full
@@ -83,7 +83,7 @@ def test_small_regressors_learn_from_any_seed(n_hidden):
     """The data of scikit-learn's check: one of ten values tells y, five steps before the end."""
     X, y = make_regression(200, 10, n_informative=1, bias=5.0, noise=20, random_state=42)
     X, y = scale(X), scale(y)
-    model = QORNNRegressor(n_hidden=n_hidden, max_epochs=100)
+    model = QORNNRegressor(map="bjorck", n_hidden=n_hidden, max_epochs=100)
     assert min(clone(model).set_params(random_state=seed).fit(X, y).score(X, y) for seed in range(20)) > 0.5
 
 
@@ -314,7 +314,7 @@ def test_training_stops_early_and_keeps_the_best_epoch():
     losses = [epoch["validation"] for epoch in clf.history_]
     assert clf.n_iter_ == len(losses) < 100
     assert int(np.argmin(losses)) < len(losses) - 1
-    held = held_out(y, clf.validation_fraction, clf.random_state, stratify=True)
+    held = held_out(y, 0.1, clf.random_state, stratify=True)
     loss = log_loss(y[held], clf.predict_proba(X[held]))
     assert loss == pytest.approx(min(losses), rel=1e-5)  # trained in float32, predicted in float64
     assert loss != pytest.approx(losses[-1], rel=1e-5)

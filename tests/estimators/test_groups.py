@@ -115,12 +115,14 @@ def test_what_names_no_groups_is_refused_in_one_line(groups, words):
 def test_what_fit_watches_is_whole_groups(kind, map_):
     X, f = waves(240)
     people = np.array([f"person {i % 12}" for i in range(240)])
-    model = kind(map=map_, n_hidden=4, max_epochs=2, random_state=0)
+    model = kind(
+        map=map_, n_hidden=4, max_epochs=2, random_state=0, differences="auto" if map_ == "rotations" else False
+    )
     model.fit(X, labels(f) if kind is QORNNClassifier else f, groups=people)
     held = model.held_out_
-    assert held.sum() == 20
+    assert held.sum() == {"bjorck": 20, "rotations": 60}[map_]
     assert not {*people[held]} & {*people[~held]}
-    assert "validation" in model.history_[0]
+    assert ("validation" in model.history_[0]) == (map_ == "bjorck")  # rotations choose by it, and then train on all
 
 
 def test_of_few_sequences_no_group_is_held_out():

@@ -88,7 +88,7 @@ def sensor(kind, **how):
 def test_the_C_reads_what_the_sensor_gives(tmp_path, kind, how, window, regress):
     X, f = sensor(kind, **how)
     settings = {"n_hidden": 8, "max_epochs": 3, "random_state": 0, "window": window}
-    net = QORNNRegressor(**settings).fit(X, f) if regress else small(**settings).fit(X, labels(f))
+    net = QORNNRegressor(**{"map": "bjorck", **settings}).fit(X, f) if regress else small(**settings).fit(X, labels(f))
     program, window = net.to_program(), net.window_
     net.export_c(tmp_path / "c", name="net", vector_steps=8)
     sequences = [np.asarray(x)[: len(x) // window * window] for x in X]
@@ -169,7 +169,7 @@ def test_samples_that_no_float32_holds_are_refused(tmp_path):
 @pytest.mark.parametrize("size", [1e37, 1e38, 1e100])
 def test_targets_past_float32_are_refused_when_lowering(size):
     X, f = waves(30)
-    net = QORNNRegressor(n_hidden=8, max_epochs=2, random_state=0).fit(X, f * size)
+    net = QORNNRegressor(map="bjorck", n_hidden=8, max_epochs=2, random_state=0).fit(X, f * size)
     assert np.isfinite(net.predict(X)).all()
     with pytest.raises(SettingsError, match="float32"):
         net.to_program()
@@ -177,7 +177,7 @@ def test_targets_past_float32_are_refused_when_lowering(size):
 
 def test_large_targets_within_float32_are_answered():
     X, f = waves(30)
-    net = QORNNRegressor(n_hidden=8, max_epochs=2, random_state=0).fit(X, f * 1e30)
+    net = QORNNRegressor(map="bjorck", n_hidden=8, max_epochs=2, random_state=0).fit(X, f * 1e30)
     assert np.isfinite(net.predict(X, integer=True)).all()
 
 

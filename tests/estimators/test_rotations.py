@@ -7,18 +7,17 @@ import pytest
 import torch
 from estimator_waves import labels, waves
 from sklearn.base import clone
-from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import SettingsError
 from qornn.estimators import stacked
 from qornn.estimators.early_stopping import WholeCycle
+from qornn.estimators.lesson import Lesson
 from qornn.estimators.raw import rounded_samples
 from qornn.estimators.settings import STACK
 from qornn.estimators.standard import Standard
-from qornn.estimators.training import held_out
-from qornn.estimators.windows import window_of_stack
+from qornn.estimators.windows import windows_of_stack
 from qornn.integer.simulate import simulate
 from qornn.tasks.arrays import Arrays, Sequences
 from qornn.verify import verify
@@ -301,9 +300,9 @@ def test_n_hidden_is_width_and_pairs_in_one():
         ({"layers": 32}, "layers must be at most 31, got 32"),
         ({"skip": 1}, "skip must be True or False, got 1"),
         ({"dropout": 1.0}, "dropout must be a number of at least 0 and below 1, got 1.0"),
-        ({"n_hidden": 8, "width": 16, "pairs": 3}, "pairs=3 and n_hidden=8, .* leave pairs out"),
+        ({"n_hidden": 8, "width": 24, "pairs": 3}, "pairs=3 and n_hidden=8, .* leave pairs out"),
         ({"n_hidden": 8, "width": 9, "pairs": None}, "width=9 and n_hidden=8, .* leave width out"),
-        ({"n_hidden": 0, "width": 16, "pairs": None}, "n_hidden must be"),
+        ({"n_hidden": 0, "width": 24, "pairs": None}, "n_hidden must be"),
         ({"activation": "relu"}, "activation='relu' is of a single layer"),
         ({"activation_bits": 3}, r"activation_bits must be in 4\.\.16"),
         ({"bits": 9}, r"bits must be in 2\.\.8"),
@@ -323,10 +322,10 @@ def test_bad_settings_are_refused_in_one_line(settings, words):
 def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(other):
     X, f = waves(20)
     (name,) = other
-    model = QORNNClassifier(max_epochs=1, n_hidden=8, random_state=0)
+    model = QORNNClassifier(map="bjorck", max_epochs=1, n_hidden=8, random_state=0)
     with pytest.raises(SettingsError, match=f"{name}=.* is of stacks, as in map='rotations'.*; leave {name} out"):
         clone(model).set_params(**other).fit(X, labels(f))
-    numbers = {"layers": np.int64(2), "width": np.int32(16), "pairs": None, "skip": np.False_}
+    numbers = {"layers": np.int64(2), "width": np.int32(24), "pairs": None, "skip": np.False_}
     assert clone(model).set_params(**numbers).fit(X, labels(f)).n_iter_ == 1
 
 
@@ -346,35 +345,78 @@ def test_maps_are_searched_together():
 # Windows
 
 
-@pytest.mark.parametrize(
-    ("length", "window"),
-    [(1, 1), (24, 1), (140, 1), (250, 1), (251, 2), (427, 2), (500, 2), (501, 3), (720, 3), (753, 4), (1500, 6)],
-)
-def test_auto_leaves_100_to_250_steps(length, window):
-    found = window_of_stack("auto", Sequences(np.zeros((3, length, 2)), None))
-    assert found == window
-    assert length <= 250 or 100 <= length // found <= 250
+FINEST = [(1, 1), (24, 1), (140, 1), (250, 1), (251, 2), (427, 2), (500, 2), (501, 3), (720, 3), (753, 4), (1500, 6)]
+COARSEST = [(1, 1), (24, 1), (60, 1), (80, 2), (99, 3), (144, 3), (427, 8), (500, 10), (720, 12)]
+
+
+def auto(length):
+    return windows_of_stack("auto", Sequences(np.zeros((3, length, 2)), None))
+
+
+@pytest.mark.parametrize(("length", "window"), FINEST)
+def test_the_fine_window_leaves_100_to_250_steps(length, window):
+    assert auto(length)[-1] == window
+    assert length <= 250 or 100 <= length // window <= 250
+
+
+@pytest.mark.parametrize(("length", "window"), COARSEST)
+def test_the_coarse_window_leaves_30_to_60_steps(length, window):
+    assert auto(length)[0] == window
+    assert length <= 60 or 30 <= length // window <= 60
+
+
+def test_windows_that_are_equal_are_one_choice():
+    assert auto(50) == [1]
+    assert windows_of_stack(7, Sequences(np.zeros((3, 500, 2)), None)) == [7]
 
 
 def test_auto_goes_by_the_median_length_and_the_shortest_fills_a_step():
     lengths = np.array([700, 900, 1000])
-    assert window_of_stack("auto", Sequences(np.zeros((3, 1000, 1)), lengths)) == 4
-    assert window_of_stack("auto", Sequences(np.zeros((3, 1000, 1)), np.array([3, 900, 1000]))) == 3
+    assert windows_of_stack("auto", Sequences(np.zeros((3, 1000, 1)), lengths)) == [15, 4]
+    assert windows_of_stack("auto", Sequences(np.zeros((3, 1000, 1)), np.array([3, 900, 1000]))) == [3]
 
 
 # Training
 
 
-@pytest.mark.slow
-def test_a_cycle_goes_to_its_end_and_keeps_weights_of_its_last_fifth():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(300, 6)), random.integers(0, 2, 300)  # nothing to learn: it only gets worse
-    clf = tiny(max_epochs=20, lr=0.02).fit(X, y)
-    losses = [epoch["validation"] for epoch in clf.history_]
-    assert clf.n_iter_ == 20
-    assert int(np.argmin(losses)) < 15  # which are not taken
-    held = held_out(y, 0.1, 0, stratify=True)
-    assert log_loss(y[held], clf.predict_proba(X[held])) == pytest.approx(min(losses[15:]), rel=1e-5)  # float32
+@pytest.fixture
+def taught(monkeypatch):
+    """What every training of a fit was of: the design, how many sequences were held out, and their loss."""
+    found, teach = [], Lesson.taught
+
+    def watched(lesson, design, held):
+        network, history = teach(lesson, design, held)
+        found.append((design, int(held.sum()), history[-1].get("validation")))
+        return network, history
+
+    monkeypatch.setattr(Lesson, "taught", watched)
+    return found
+
+
+@pytest.mark.parametrize("make", [tiny, values])
+@pytest.mark.parametrize("open_", [{"window": "auto"}, {"window": 2, "differences": "auto"}])
+def test_two_are_compared_on_held_out_data_and_the_better_is_trained_on_all(make, open_, taught):
+    X, f = waves(120, T=130)
+    model = make(max_epochs=3, **open_).fit(X, labels(f) if make is tiny else f)
+    first, second, last = taught
+    held = model.held_out_.sum()
+    assert 20 <= held <= 30
+    assert [out for _, out, _ in taught] == [held, held, 0]
+    better = min(first, second, key=lambda one: one[2])[0]
+    assert first[0].describe() != second[0].describe()
+    assert last[0] is better
+    assert model.window_ == better.asked.window
+    assert model.to_program().provenance["input"]["differences"] == better.differences
+    assert "validation" not in model.history_[0]
+
+
+@pytest.mark.parametrize(("n", "open_"), [(40, {"window": "auto"}), (120, {"window": 2})])
+def test_where_nothing_is_open_or_little_data_could_decide_one_network_is_trained(n, open_, taught):
+    X, f = waves(n, T=130)
+    model = tiny(max_epochs=1, **open_).fit(X, labels(f))
+    assert [held for _, held, _ in taught] == [0]
+    assert not model.held_out_.any()
+    assert model.window_ == {40: 3, 120: 2}[n]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +428,6 @@ def test_a_cycle_has_30_epochs_and_as_many_steps_as_its_batches_ask_for(n, batch
     X, f = waves(n, T=3)
     clf = tiny(max_epochs=None, batch_size=batch).fit(X, labels(f))
     assert clf.n_iter_ == epochs
-    assert ("validation" in clf.history_[0]) == (n == 240)
 
 
 def test_steps_are_frozen_at_the_end():

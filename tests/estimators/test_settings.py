@@ -31,7 +31,14 @@ ODD = {
     "decimal": decimal.Decimal("0.01"),
     "past float": 10**400,
 }
-BY_MAP = ("n_hidden", "max_epochs", "activation_bits", "pairs")  # None leaves them to the map
+BY_MAP = (
+    "n_hidden",
+    "max_epochs",
+    "activation_bits",
+    "pairs",
+    "lr",
+    "validation_fraction",
+)  # None leaves them to the map
 FINE = {(name, "None") for name in ("activation", "bits", "random_state", *BY_MAP)} | {
     (name, "past float")
     for name in ("batch_size", "patience", "max_epochs", "n_hidden")  # counts have no end
@@ -82,7 +89,7 @@ def test_weights_of_classes_are_finite():
 def fitted():
     return (
         (small(max_epochs=1).fit(X, labels(F)), labels(F)),
-        (QORNNRegressor(n_hidden=8, max_epochs=1, random_state=0).fit(X, F), F),
+        (QORNNRegressor(map="bjorck", n_hidden=8, max_epochs=1, random_state=0).fit(X, F), F),
     )
 
 

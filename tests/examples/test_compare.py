@@ -13,7 +13,7 @@ from qornn import QORNNClassifier
 from qornn.estimators.standard import Standard
 from qornn.tasks.arrays import Sequences
 
-TINY = {"n_hidden": 12, "window": 4, "max_epochs": 5}
+TINY = {"map": "bjorck", "n_hidden": 12, "window": 4, "max_epochs": 5}
 
 
 @pytest.fixture(scope="module")

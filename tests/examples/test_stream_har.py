@@ -14,7 +14,7 @@ from qornn.errors import QornnError, SettingsError
 from qornn.integer.program import IntegerProgram
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-TINY = {"n_hidden": 12, "window": 4, "max_epochs": 5}
+TINY = {"map": "bjorck", "n_hidden": 12, "window": 4, "max_epochs": 5}
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def source(tmp_path_factory):
 
 
 def asked(source, out, **changes):
-    settings = {"n_hidden": 12, "max_epochs": 30, "lr": 2e-2} | changes.pop("estimator", {})
+    settings = {"map": "bjorck", "n_hidden": 12, "max_epochs": 30, "lr": 2e-2} | changes.pop("estimator", {})
     return Fit(**{"data": source, "out": out, "targets": ("host",), "estimator": settings, "quiet": True} | changes)
 
 

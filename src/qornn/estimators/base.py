@@ -16,6 +16,7 @@ from qornn.errors import SettingsError
 from qornn.estimators.designs import design_of
 from qornn.estimators.groups import group_numbers
 from qornn.estimators.input import read
+from qornn.estimators.lesson import Lesson
 from qornn.estimators.network import CHUNK
 from qornn.estimators.settings import check_settings, seed_of
 from qornn.estimators.standard import Standard
@@ -24,7 +25,7 @@ from qornn.estimators.threads import threads
 from qornn.estimators.training import held_out
 from qornn.estimators.windows import check_long_enough
 from qornn.integer.program import IntegerProgram
-from qornn.tasks.arrays import Arrays, Sequences
+from qornn.tasks.arrays import Sequences
 from qornn.train.surroundings import own_torch
 
 
@@ -34,12 +35,12 @@ class Estimator(BaseEstimator):
     def __init__(
         self,
         *,
-        map: str = "bjorck",
+        map: str = "rotations",
         layers: int = 2,
-        width: int = 16,
+        width: int = 24,
         pairs: int | None = None,
         skip: bool = False,
-        differences: bool = False,
+        differences: bool | str = False,
         missing: str = "refuse",
         dropout: float = 0.0,
         n_hidden: int | None = None,
@@ -48,10 +49,10 @@ class Estimator(BaseEstimator):
         activation: str | None = None,
         activation_bits: int | None = None,
         max_epochs: int | None = None,
-        lr: float = 5e-3,
+        lr: float | None = None,
         noise: float = 0.1,
         batch_size: int | str = "auto",
-        validation_fraction: float = 0.1,
+        validation_fraction: float | None = None,
         patience: int = 15,
         random_state: Any = None,
         device: str = "auto",
@@ -172,29 +173,19 @@ class Estimator(BaseEstimator):
     def _fit(
         self, sequences: Sequences, y: np.ndarray, groups: Any, *, classes: int | None, **task_options: Any
     ) -> None:
-        """Hold a part out, standardise, train, and look at the training data once more for lowering."""
+        """Hold a part out, standardise, choose what is left open, and train."""
         seed, design = seed_of(self.random_state), design_of(self)
         numbers = group_numbers(groups, len(sequences))
-        held = held_out(y, self.validation_fraction, seed, stratify=classes is not None, groups=numbers)
-        self.window_ = design.window(sequences)
+        held = held_out(y, design.held_fraction, seed, stratify=classes is not None, groups=numbers)
         standard = Standard.of(sequences)
-        self.mean_, self.std_ = standard.mean, standard.std
-        sequences, standard = sequences.windows(self.window_), standard.wide(self.window_)
-        self._network = design.network(sequences, standard, classes or 1, seed)
-        x = self._network.inputs(sequences)
-        x = Sequences(x.x.astype(np.float32, copy=False), x.lengths)
-        rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
-        task = Arrays(
-            sequences={split: x.rows(r) for split, r in rows.items()},  # type: ignore[misc]
-            targets={split: y[r] for split, r in rows.items()},  # type: ignore[misc]
-            classes=classes,
-            noise=float(self.noise),
-            **task_options,
-        )
-        with threads(self._network.work(design.batch(len(rows["train"])) * x.x.shape[1])):
-            self.history_ = design.train(self._network, task, seed)
-            self._network.seen = self._network.look(sequences)
-        self.n_iter_, self.held_out_ = len(self.history_), held
+        options = {"noise": float(self.noise), **task_options}
+        lesson = Lesson(sequences=sequences, standard=standard, y=y, classes=classes, seed=seed, options=options)
+        choices = design.choices(sequences)
+        chosen = lesson.best_of(choices, held, verbose=bool(self.verbose))
+        watched = chosen.trains_on(held)
+        self._network, self.history_ = lesson.taught(chosen, watched)
+        self.window_, self.mean_, self.std_ = chosen.window(sequences), standard.mean, standard.std
+        self.n_iter_, self.held_out_ = len(self.history_), held if len(choices) > 1 else watched
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,30 @@ class Design(ABC):
     def shape(self) -> dict[str, Any]:
         """layers, width, pairs and skip of the network."""
 
+    @property
+    @abstractmethod
+    def held_fraction(self) -> float:
+        """The share of the sequences that is held out."""
+
     @abstractmethod
     def window(self, sequences: Sequences) -> int:
         """Samples per step."""
+
+    def common_window(self, parts: Sequence[Sequences]) -> int | str:
+        """The parameter `window` for data that comes in parts, the first to train on."""
+        return min(self.window(part) for part in parts)
+
+    def choices(self, sequences: Sequences) -> list[Design]:
+        """Designs with nothing left open, to be compared on held-out data; the first is taken where there is none."""
+        return [self]
+
+    def trains_on(self, held: np.ndarray) -> np.ndarray:
+        """What stays held out (N,) when the chosen design is trained."""
+        return held
+
+    def describe(self) -> str:
+        """What tells it from the other choices."""
+        return f"window {self.asked.window}"
 
     @abstractmethod
     def network(self, sequences: Sequences, standard: Standard, n_o: int, seed: int) -> Network:

@@ -19,7 +19,6 @@ EPOCH = 16  # steps that an epoch counts as at least: a loss after fewer says li
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
-LAST = 0.8  # of a whole cycle: its weights may be kept
 LINES = 100  # told of a whole cycle
 
 
@@ -61,7 +60,7 @@ class EarlyStopping(Trainer):
             return
         epoch = {"epoch": len(self.history) + 1, "loss": float(np.mean(self._losses))}
         self._losses.clear()
-        if self.task.size("validation"):
+        if self.task.size("validation") and self._watches():
             epoch["validation"] = evaluate(self.model, self.task, "validation", EVALUATED)
         self.history.append(epoch)
         if self._is_told(len(self.history)):
@@ -69,6 +68,10 @@ class EarlyStopping(Trainer):
         self._judge(epoch)
 
     def _is_told(self, epoch: int) -> bool:
+        return True
+
+    def _watches(self) -> bool:
+        """Whether what is held out is looked at now."""
         return True
 
     def _judge(self, epoch: dict[str, float]) -> None:
@@ -95,11 +98,7 @@ class EarlyStopping(Trainer):
 
 
 class WholeCycle(EarlyStopping):
-    """Goes through the whole schedule; keeps the weights with the smallest held-out loss of its last part.
-
-    Weights of a high learning rate, and those of before the steps of rounded states are frozen, are not what the
-    schedule is for. Where nothing is held out, the last weights stay: the loss of one batch says little.
-    """
+    """Goes through the whole schedule and keeps the last weights; what is held out is looked at once, at the end."""
 
     def fit(self, patience: int = 1) -> list[dict[str, float]]:
         """Train; patience has no meaning."""
@@ -109,8 +108,9 @@ class WholeCycle(EarlyStopping):
         """Of thousands of short epochs, a hundred."""
         return epoch % -(-self.settings.epochs // LINES) == 0
 
+    def _watches(self) -> bool:
+        return self.step == self.total
+
     def _judge(self, epoch: dict[str, float]) -> None:
-        watched = epoch.get("validation", -math.inf)
-        if self.step >= LAST * self.total and (watched <= self._smallest or not self.kept):
-            self._smallest = watched
+        if self.step == self.total:
             self._keep()

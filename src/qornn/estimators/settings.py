@@ -17,7 +17,7 @@ from qornn.tasks.base import check_count
 # Defaults of what only stacks have.
 STACK: Final = {
     "layers": 2,
-    "width": 16,
+    "width": 24,
     "pairs": None,
     "skip": False,
     "differences": False,
@@ -37,11 +37,12 @@ def check_settings(estimator: Any) -> None:
             check_count(name, value)
     if estimator.activation_bits is not None:
         check_activation_bits(estimator.activation_bits)
-    if real("lr", estimator.lr) == 0:
+    if estimator.lr is not None and real("lr", estimator.lr) == 0:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
     real("noise", estimator.noise)
     real("dropout", estimator.dropout, below=1)
-    real("validation_fraction", estimator.validation_fraction, below=1)
+    if estimator.validation_fraction is not None:
+        real("validation_fraction", estimator.validation_fraction, below=1)
     if not isinstance(estimator.missing, str) or estimator.missing not in MISSING:
         raise SettingsError(f"missing must be 'refuse' or 'hold', got {_short(estimator.missing)}")
     if not isinstance(estimator.map, str | OrthogonalMap):

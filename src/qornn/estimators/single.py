@@ -31,7 +31,13 @@ from qornn.train.surroundings import float32
 
 SCALE = "row"  # of the quantizer; tools/defaults.py compares
 BATCH = (16, 64)  # what batch_size="auto" lies between; a quarter of small data
-DEFAULTS: Final = {"n_hidden": 64, "max_epochs": 100, "activation_bits": 12}  # where None was given
+DEFAULTS: Final[dict[str, Any]] = {
+    "n_hidden": 64,
+    "max_epochs": 100,
+    "activation_bits": 12,
+    "lr": 5e-3,
+    "validation_fraction": 0.1,
+}  # where None was given
 
 
 class SingleLayer(Design):
@@ -44,6 +50,11 @@ class SingleLayer(Design):
     @property
     def n_hidden(self) -> int:
         return DEFAULTS["n_hidden"] if self.asked.n_hidden is None else self.asked.n_hidden
+
+    @property
+    def held_fraction(self) -> float:
+        given = self.asked.validation_fraction
+        return DEFAULTS["validation_fraction"] if given is None else float(given)
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -72,7 +83,7 @@ class SingleLayer(Design):
         return train(
             network.model,
             task,
-            lr=rate_of(float(asked.lr), int(self.n_hidden)),
+            lr=rate_of(float(DEFAULTS["lr"] if asked.lr is None else asked.lr), int(self.n_hidden)),
             max_epochs=DEFAULTS["max_epochs"] if asked.max_epochs is None else int(asked.max_epochs),
             batch_size=self.batch(task.size("train")),
             patience=int(asked.patience),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
@@ -18,7 +20,7 @@ from qornn.estimators.settings import STACK
 from qornn.estimators.standard import Standard
 from qornn.estimators.threads import threads
 from qornn.estimators.training import train_one_cycle
-from qornn.estimators.windows import window_of_stack
+from qornn.estimators.windows import shortest_of, windows_of_stack
 from qornn.integer.inputs import Samples
 from qornn.integer.program import LAYERS_LIMIT, IntegerProgram
 from qornn.lowering.calibrate import CHECKED, Calibration, States
@@ -32,6 +34,8 @@ from qornn.train.surroundings import float32
 INPUT_BITS = 8
 ACTIVATION_BITS = 8  # where nothing was asked for
 BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
+LR = 1.2e-2
+HELD = 0.25  # of the sequences, to choose by
 EPOCHS = 30  # max_epochs=None is at least so many, and so many steps:
 STEPS = (1500, 3000)  # of full batches, and of those half as large and less
 
@@ -51,9 +55,10 @@ class StackOfRotations(Design):
             check_count(name, getattr(asked, name))
         if 2 * asked.layers + 1 > LAYERS_LIMIT:
             raise SettingsError(f"layers must be at most {(LAYERS_LIMIT - 1) // 2}, got {asked.layers}")
-        for name in ("skip", "differences"):
-            if not isinstance(getattr(asked, name), bool | np.bool_):
-                raise SettingsError(f"{name} must be True or False, got {getattr(asked, name)!r}")
+        if not isinstance(asked.skip, bool | np.bool_):
+            raise SettingsError(f"skip must be True or False, got {asked.skip!r}")
+        if not isinstance(asked.differences, bool | np.bool_) and asked.differences != "auto":
+            raise SettingsError(f"differences must be True, False or 'auto', got {asked.differences!r}")
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -64,11 +69,39 @@ class StackOfRotations(Design):
 
     @property
     def differences(self) -> bool:
-        """Whether the network also reads companded differences: what the parameter means is decided here alone."""
-        return bool(self.asked.differences)
+        """Whether the network also reads companded differences; what "auto" is, `choices` decides."""
+        return self.asked.differences is not False and self.asked.differences != "auto"
+
+    @property
+    def held_fraction(self) -> float:
+        return HELD if self.asked.validation_fraction is None else float(self.asked.validation_fraction)
 
     def window(self, sequences: Sequences) -> int:
-        return window_of_stack(self.asked.window, sequences)
+        return windows_of_stack(self.asked.window, sequences)[0]
+
+    def common_window(self, parts: Sequence[Sequences]) -> int | str:
+        """Left open, unless some sequence is shorter than a window that may be chosen."""
+        windows, shortest = windows_of_stack(self.asked.window, parts[0]), min(map(shortest_of, parts))
+        if isinstance(self.asked.window, str):
+            return "auto" if max(windows) <= shortest else min(*windows, shortest)
+        return windows[0]
+
+    def choices(self, sequences: Sequences) -> list[Design]:
+        """Two at most: with the one that is trained in the end, three networks."""
+        windows = windows_of_stack(self.asked.window, sequences)
+        if isinstance(self.asked.differences, str):
+            return [self._settled(windows[0], differences) for differences in (False, True)]
+        return [self._settled(window, self.asked.differences) for window in windows]
+
+    def _settled(self, window: int, differences: bool) -> Design:
+        return type(self)(clone(self.asked).set_params(window=window, differences=differences))
+
+    def trains_on(self, held: np.ndarray) -> np.ndarray:
+        """All: a whole cycle needs nobody to stop it."""
+        return np.zeros_like(held)
+
+    def describe(self) -> str:
+        return f"{self.asked.window} samples per step" + (", with differences" if self.differences else "")
 
     def network(self, sequences: Sequences, standard: Standard, n_o: int, seed: int) -> StackNetwork:
         asked = self.asked
@@ -100,7 +133,7 @@ class StackOfRotations(Design):
         return train_one_cycle(
             network.model,
             task,
-            lr=float(asked.lr),
+            lr=LR if asked.lr is None else float(asked.lr),
             epochs=epochs if asked.max_epochs is None else int(asked.max_epochs),
             batch_size=batch_size,
             seed=seed,

@@ -9,7 +9,7 @@ from qornn.tasks.arrays import Sequences
 from qornn.tasks.base import check_count
 
 STEPS = 32  # that window="auto" leaves a single layer at least, with 64 units or more
-FEWEST, MOST = 100, 250  # that it leaves a stack of rotations
+COARSE, FINE = (30, 60), (100, 250)  # fewest and most that it leaves a stack of rotations
 
 
 def window_of(window: int | str, sequences: Sequences, n_hidden: int) -> int:
@@ -26,19 +26,23 @@ def window_of(window: int | str, sequences: Sequences, n_hidden: int) -> int:
     return most if sequences.lengths is not None else whole[-1]
 
 
-def window_of_stack(window: int | str, sequences: Sequences) -> int:
-    """Samples per step of a stack of rotations; "auto": the fewest that leave at most MOST steps.
+def windows_of_stack(window: int | str, sequences: Sequences) -> list[int]:
+    """Samples per step of a stack of rotations: what was asked for, or with "auto" a coarse window and a fine one.
 
-    A common length is divided without a rest if some number does that leaves FEWEST steps. Where lengths differ, the
-    median counts, and the shortest sequence fills a step.
+    Each is the fewest samples that leave at most so many steps. A common length is divided without a rest if some
+    number does that leaves at least the fewest. Where lengths differ, the median counts, and the shortest sequence
+    fills a step.
     """
     if window != "auto":
-        return _asked(window, sequences)
+        return [_asked(window, sequences)]
     lengths = _lengths(sequences)
     length = int(np.median(lengths))
-    least = -(-length // MOST)
-    whole = [w for w in range(least, length // FEWEST + 1) if length % w == 0]
-    return min(whole[0] if whole and sequences.lengths is None else least, int(lengths.min()))
+    found = []
+    for fewest, most in (COARSE, FINE):
+        least = -(-length // most)
+        whole = [w for w in range(least, length // fewest + 1) if length % w == 0]
+        found.append(min(whole[0] if whole and sequences.lengths is None else least, int(lengths.min())))
+    return list(dict.fromkeys(found))
 
 
 def check_long_enough(sequences: Sequences, window: int) -> None:
@@ -49,6 +53,11 @@ def check_long_enough(sequences: Sequences, window: int) -> None:
             f"sequence {int(lengths.argmin())} has {lengths.min()} samples, less than one step of window={window}; "
             "drop it, or fit with a smaller window"
         )
+
+
+def shortest_of(sequences: Sequences) -> int:
+    """Samples of the shortest sequence."""
+    return int(_lengths(sequences).min())
 
 
 def _asked(window: int | str, sequences: Sequences) -> int:

@@ -72,7 +72,7 @@ def _carry_out(
     save(program, asked.out / "model.qornn", own=True)
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
-    waited = latency.measured(program, problem, asked.estimator["window"]) if problem.kind == "classify" else None
+    waited = latency.measured(program, problem, program.provenance["window"]) if problem.kind == "classify" else None
     notes = [*problem.notes, *chosen.warnings, *(f"{k} bits failed: {why}" for k, why in failed.items()), *skipped]
     figures: dict[str, Any] = {
         "task": problem.kind,
@@ -89,7 +89,7 @@ def _carry_out(
         "float": chosen.floating,
         "true_bytes": program.true_bytes,
         **asked.design.shape,
-        "window": asked.estimator["window"],
+        "window": program.provenance["window"],
         "differences": program.provenance["input"].get("differences", False),
         "train": len(problem.train),
         "choice": len(problem.choice) if problem.chooses else 0,

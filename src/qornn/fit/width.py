@@ -106,12 +106,13 @@ def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
     return (QORNNClassifier if kind == "classify" else QORNNRegressor)(bits=bits, **settings)
 
 
-def window_for(problem: Problem, design: Design) -> int:
-    """Samples per step that every sequence fills, of the test data too; "auto" is what the estimators would take."""
+def window_for(problem: Problem, design: Design) -> int | str:
+    """The estimators' `window`, of which every sequence fills one, of the test data too."""
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
-    found = min(design.window(part) for part in parts)
-    for part in parts:
-        check_long_enough(part, found)
+    found = design.common_window(parts)
+    if not isinstance(found, str):
+        for part in parts:
+            check_long_enough(part, found)
     return found
 
 

@@ -1,0 +1,58 @@
+"""What a network is to learn, and one training of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qornn.estimators.design import Design
+from qornn.estimators.network import Network
+from qornn.estimators.standard import Standard
+from qornn.estimators.threads import threads
+from qornn.tasks.arrays import Arrays, Sequences
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Lesson:
+    """Sequences with their targets, and how they are given to a network."""
+
+    sequences: Sequences
+    standard: Standard
+    y: np.ndarray  # (N,) classes or standardised values
+    classes: int | None  # None: values
+    seed: int
+    options: dict[str, Any]  # of Arrays: noise, class_weight
+
+    def taught(self, design: Design, held: np.ndarray) -> tuple[Network, list[dict[str, float]]]:
+        """A network trained on all but what is held out (N,), and one record per epoch."""
+        window = design.window(self.sequences)
+        sequences, standard = self.sequences.windows(window), self.standard.wide(window)
+        network = design.network(sequences, standard, self.classes or 1, self.seed)
+        x = network.inputs(sequences)
+        x = Sequences(x.x.astype(np.float32, copy=False), x.lengths)
+        rows = {"train": np.flatnonzero(~held)} | ({"validation": np.flatnonzero(held)} if held.any() else {})
+        task = Arrays(
+            sequences={split: x.rows(r) for split, r in rows.items()},  # type: ignore[misc]
+            targets={split: self.y[r] for split, r in rows.items()},  # type: ignore[misc]
+            classes=self.classes,
+            **self.options,
+        )
+        with threads(network.work(design.batch(len(rows["train"])) * x.x.shape[1])):
+            history = design.train(network, task, self.seed)
+            network.seen = network.look(sequences)
+        return network, history
+
+    def best_of(self, designs: Sequence[Design], held: np.ndarray, *, verbose: bool) -> Design:
+        """The design whose network has the smallest loss on what is held out; the first where nothing is."""
+        if len(designs) == 1 or not held.any():
+            return designs[0]
+        losses = []
+        for number, design in enumerate(designs, 1):
+            if verbose:
+                print(f"choosing, {number} of {len(designs)}: {design.describe()}", file=sys.stderr, flush=True)
+            losses.append(self.taught(design, held)[1][-1]["validation"])
+        return designs[int(np.argmin(losses))]

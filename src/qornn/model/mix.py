@@ -18,7 +18,7 @@ from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import check_codes, mix, native_weights, rounded_relu
+from qornn.recurrence import check_codes, mix, native_layers, native_weights, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
 BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
@@ -179,8 +179,8 @@ class Mix(SequenceLayer):
         """C, S and c as the network uses them: the bias lies on the grid of the sums."""
         if self.q is None:
             return self.C_raw, self.S_raw, self.c
-        if self._on_grid and native_weights.usable(*self._matrices(), self.c, self.source_step, self.skip_step):
-            return self._native_weights()
+        if self._on_grid and native_weights.usable(*self._tensors()):
+            return native_weights.mix_weights(self.C_raw, self.S_raw, self.c, self._grids())
         unit_C, unit_S = self.units()
         C = self.q.at(self.C_raw, unit_C)
         S = None if self.S_raw is None or unit_S is None else self.q.at(self.S_raw, unit_S)
@@ -189,22 +189,17 @@ class Mix(SequenceLayer):
         grid = self._grid(unit_C, unit_S)
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
-    def _native_weights(self) -> tuple[Tensor, Tensor | None, Tensor]:
-        """The same in one call."""
+    def _grids(self) -> native_weights.MixGrids:
+        """What the same in one native call asks for."""
         assert self.q is not None
-        assert self.steps is not None
-        return native_weights.mix_weights(
-            self.C_raw,
-            self.S_raw,
-            self.c,
-            self.source_step,
-            self.skip_step,
-            self.steps.step if self.steps.started else None,
-            bits=self.q.bits,
-            below=BELOW,
-            apart=self._apart,
-            largest_bias=LARGEST_BIAS,
-        )
+        steps = self.steps
+        assert steps is not None
+        step = steps.step if steps.started else None
+        how = (self.q.bits, BELOW, self._apart, LARGEST_BIAS)
+        return native_weights.MixGrids(self.source_step, self.skip_step, step, *how)
+
+    def _tensors(self) -> list[Tensor]:
+        return [*self._matrices(), self.c, self.source_step, self.skip_step]
 
     def _grid(self, unit_C: Tensor, unit_S: Tensor | None) -> Tensor:
         """2^u: the finer of the two grids that are added.  # (n_h,)"""
@@ -235,17 +230,26 @@ class Mix(SequenceLayer):
         return self._dropped(y), y.new_zeros(len(y), 0)
 
     def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
-        C, S, c = self.weights()
-        narrow, wide = self._types(C.dtype)
-        rounded = self.steps is not None and self.steps.started and self.rounding
-        step = self.steps.step if self.steps is not None and rounded else 0.0
-        if x.ndim == 3 and wide == C.dtype:
-            y, peak = mix(x, C, c, skip, S, step, TOP)
+        steps, dtype = self.steps, self.C_raw.dtype
+        rounded = steps is not None and steps.started and self.rounding
+        step = steps.step if steps is not None and rounded else 0.0
+        narrow, wide = self._types(dtype)
+        if x.ndim == 3 and wide == dtype and self._on_grid and native_layers.usable(x, *self._tensors()):
+            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, self._grids(), step, TOP)
         else:
-            y, peak = rounded_relu(self._sums(x, skip, C, S, c, narrow, wide), step, TOP)
-        if self.steps is not None and self.training:
-            self.steps.see(peak)  # the first batch, which is not rounded, sets the step
-        return y.to(self.C_raw.dtype)
+            y, peak = self._in_parts(x, skip, step, narrow, wide)
+        if steps is not None and self.training:
+            steps.see(peak)  # the first batch, which is not rounded, sets the step
+        return y.to(dtype)
+
+    def _in_parts(
+        self, x: Tensor, skip: Tensor | None, step: Tensor | float, narrow: torch.dtype, wide: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """First the weights, then what they make of x."""
+        C, S, c = self.weights()
+        if x.ndim == 3 and wide == C.dtype:
+            return mix(x, C, c, skip, S, step, TOP)
+        return rounded_relu(self._sums(x, skip, C, S, c, narrow, wide), step, TOP)
 
     def _sums(
         self,

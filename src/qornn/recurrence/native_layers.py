@@ -1,0 +1,119 @@
+"""A layer of a stack from its raw weights, as one autograd function: on their grids, and then its kernel.
+
+Gradients pass straight through rounding, so the weights need no function of their own: on a small batch an autograd
+function costs more than the arithmetic. `native_weights` and `native_mix` are its parts; `qornn.model` specifies it,
+and runs plain torch where `usable` says no.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from qornn.recurrence import native_weights
+from qornn.recurrence.checks import check_driven, check_mix
+from qornn.recurrence.native_mix import WIDEST, mix_pass, mix_pass_back, scan_pass, scan_pass_back
+from qornn.recurrence.native_weights import MixGrids, QuantizedTurns, TurnGrids, quantized_mix
+
+
+def usable(x: Tensor, W: Tensor, *tensors: Tensor) -> bool:
+    """float32 on the CPU, in plain torch's eager mode, where the matrix is narrow and x is no codes."""
+    return x.dtype is torch.float32 and x.is_cpu and W.numel() <= WIDEST and native_weights.usable(W, *tensors)
+
+
+class _Mix(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        skip: Tensor | None,
+        C_raw: Tensor,
+        S_raw: Tensor | None,
+        c_raw: Tensor,
+        grids: MixGrids,
+        step: float,
+        top: int,
+    ) -> tuple[Tensor, Tensor]:
+        C, S, c = quantized_mix(C_raw, S_raw, c_raw, grids)
+        y, keep, peak = mix_pass(x, C, c, skip, S, step, top)
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(peak)
+        ctx.save_for_backward(keep, x, C, skip, S)
+        return y, peak
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
+        if dy is None:
+            return (None,) * 8
+        dx, dC, dc, dskip, dS = mix_pass_back(dy.contiguous(), *ctx.saved_tensors, ctx.needs_input_grad[:2])
+        return dx, dskip, dC, dS, dc, None, None, None
+
+
+def mix(
+    x: Tensor,  # (..., n)
+    skip: Tensor | None,  # (..., m)
+    C_raw: Tensor,  # (d, n)
+    S_raw: Tensor | None,  # (d, m)
+    c_raw: Tensor,  # (d,)
+    grids: MixGrids,
+    step: Tensor | float,
+    top: int,
+) -> tuple[Tensor, Tensor]:
+    """rounded_relu(C x + c [+ S skip]) with C, S and c on their grids, and the largest sum ()."""
+    check_mix(x, C_raw, c_raw, skip, S_raw, top)
+    skip = None if skip is None else skip.contiguous()
+    return _Mix.apply(x.contiguous(), skip, C_raw, S_raw, c_raw, grids, float(step), top)
+
+
+class _DrivenScan(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        U_raw: Tensor,
+        nu: Tensor,
+        phi: Tensor,
+        z0: Tensor,
+        lengths: Tensor | None,
+        grids: TurnGrids,
+        top: int,
+        scale: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.turns = turns = QuantizedTurns(U_raw, nu, phi, grids)
+        ctx.scale = scale
+        states, last, peak = scan_pass(x, turns.U, turns.a, turns.b, z0, lengths, top, scale)
+        ctx.set_materialize_grads(False)  # reading the last state alone must not build a (B, T, 2p) tensor of zeros
+        ctx.mark_non_differentiable(peak)
+        ctx.save_for_backward(x, z0, lengths, states)
+        return states, last, peak
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dstates: Tensor | None, dlast: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
+        x, z0, lengths, states = ctx.saved_tensors
+        turns, wanted = ctx.turns, ctx.needs_input_grad[0]
+        dstates, dlast = (None if t is None else t.contiguous() for t in (dstates, dlast))
+        weights = turns.U, turns.a, turns.b
+        dx, *dweights, dz0 = scan_pass_back(dstates, dlast, x, *weights, z0, lengths, states, ctx.scale, wanted)
+        return dx, *turns.gradients(*dweights), dz0, None, None, None, None
+
+
+def driven_scan(
+    x: Tensor,  # (B, T, n)
+    U_raw: Tensor,  # (2p, n)
+    nu: Tensor,  # (p,)
+    phi: Tensor,  # (p,)
+    z0: Tensor,  # (B, 2p)
+    lengths: Tensor | None,  # (B,)
+    grids: TurnGrids,
+    top: int,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The scan of U x by λ, both on their grids: scaled states, the last ones and each pair's largest |value|."""
+    check_driven(x, U_raw, nu, phi, z0, lengths, top, scale)
+    lengths = None if lengths is None else lengths.contiguous()
+    return _DrivenScan.apply(x.contiguous(), U_raw, nu, phi, z0.contiguous(), lengths, grids, top, scale)

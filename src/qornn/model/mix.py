@@ -107,20 +107,24 @@ class Mix(SequenceLayer):
         self.stacked = True
 
     def settle(self) -> None:
-        if self.steps is not None and self.training:
-            self.steps.move()  # of the grid alone: outputs keep their size
+        steps = self.steps
+        if steps is not None and self.training:
+            steps.move()  # of the grid alone: outputs keep their size
 
     def absorb(self, factors: Tensor) -> None:
         with torch.no_grad():
             self.C_raw.div_(factors)
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
-        self._tops = tuple(0 if g is None else g.top for g in (grid, skip))  # type: ignore[assignment]
+        tops = 0 if grid is None else grid.top, 0 if skip is None else skip.top
+        if tops != self._tops:  # they hardly ever are: a module takes long to set an attribute
+            self._tops = tops
         copy_step(grid, self.source_step)
         copy_step(skip, self.skip_step)
 
     def gives(self) -> Grid | None:
-        return Grid(self.steps.step, TOP) if self.steps is not None and self.rounding else None
+        steps = self.steps
+        return Grid(steps.step, TOP) if steps is not None and self.rounding else None
 
     def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:

@@ -48,6 +48,7 @@ class Rotations(SequenceLayer):
     """
 
     source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float
+    normal_step: Tensor  # () the value of one unit of what it gives in a stack
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Rotations(SequenceLayer):
         self.steps = None if state_bits is None else Steps(2 ** (state_bits - 1) - 1, pairs)
         self.normalised, self.rounding = False, True
         self.register_buffer("source_step", torch.zeros(()))
+        self.register_buffer("normal_step", torch.tensor(1.0 if state_bits is None else self._normal), persistent=False)
         self._source_top = 0
 
     def get_extra_state(self) -> Tensor:
@@ -176,10 +178,10 @@ class Rotations(SequenceLayer):
         self.normalised = True
 
     def settle(self) -> Tensor | None:
-        factors = self.steps.move(self._least_step()) if self.steps is not None and self.training else None
+        steps = self.steps
+        factors = steps.move(self._least_step()) if steps is not None and self.training else None
         return None if factors is None else factors.repeat(2)
 
-    @torch.no_grad()
     def _least_step(self) -> Tensor | None:
         """Finer ones, and 32 bits of a device would not hold the sums of all inputs at their largest.  # (p,)"""
         if self.q_U is None or self.lambda_bits is None or self.state_bits is None or not self._source_top:
@@ -187,7 +189,8 @@ class Rotations(SequenceLayer):
         if self.lambda_bits + self.state_bits < WIDE:
             return None
         one, top = 2 ** (self.lambda_bits - 1), 2 ** (self.state_bits - 1)
-        largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
+        with torch.no_grad():
+            largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
         return largest * one / (LARGEST_SUM - 2 * one * top)
 
     def absorb(self, factors: Tensor) -> None:
@@ -196,12 +199,15 @@ class Rotations(SequenceLayer):
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
         copy_step(grid, self.source_step)
-        self._source_top = 0 if grid is None else grid.top
+        top = 0 if grid is None else grid.top
+        if top != self._source_top:  # it hardly ever is: a module takes long to set an attribute
+            self._source_top = top
 
     def gives(self) -> Grid | None:
-        if self.steps is None or not self.normalised or not self.rounding:
+        steps = self.steps
+        if steps is None or not self.normalised or not self.rounding:
             return None
-        return Grid(self.source_step.new_tensor(self._normal), self.steps.top)
+        return Grid(self.normal_step, steps.top)
 
     def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:

@@ -38,7 +38,7 @@ class _Mix(torch.autograd.Function):
         top: int,
     ) -> tuple[Tensor, Tensor]:
         C, S, c = quantized_mix(C_raw, S_raw, c_raw, grids)
-        y, keep, peak = mix_pass(x, C, c, skip, S, step, top)
+        y, keep, peak = mix_pass(step, top, x, C, c, skip, S)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(peak)
         ctx.save_for_backward(keep, x, C, skip, S)
@@ -49,7 +49,7 @@ class _Mix(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
         if dy is None:
             return (None,) * 8
-        dx, dC, dc, dskip, dS = mix_pass_back(dy.contiguous(), *ctx.saved_tensors, ctx.needs_input_grad[:2])
+        dx, dC, dc, dskip, dS = mix_pass_back(ctx.needs_input_grad[:2], dy.contiguous(), *ctx.saved_tensors)
         return dx, dskip, dC, dS, dc, None, None, None
 
 
@@ -85,7 +85,7 @@ class _DrivenScan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         ctx.turns = turns = QuantizedTurns(U_raw, nu, phi, grids)
         ctx.scale = scale
-        states, last, peak = scan_pass(x, turns.U, turns.a, turns.b, z0, lengths, top, scale)
+        states, last, peak = scan_pass(top, scale, x, turns.U, turns.a, turns.b, z0, lengths)
         ctx.set_materialize_grads(False)  # reading the last state alone must not build a (B, T, 2p) tensor of zeros
         ctx.mark_non_differentiable(peak)
         ctx.save_for_backward(x, z0, lengths, states)
@@ -97,8 +97,8 @@ class _DrivenScan(torch.autograd.Function):
         x, z0, lengths, states = ctx.saved_tensors
         turns, wanted = ctx.turns, ctx.needs_input_grad[0]
         dstates, dlast = (None if t is None else t.contiguous() for t in (dstates, dlast))
-        weights = turns.U, turns.a, turns.b
-        dx, *dweights, dz0 = scan_pass_back(dstates, dlast, x, *weights, z0, lengths, states, ctx.scale, wanted)
+        tensors = (dstates, dlast, x, turns.U, turns.a, turns.b, z0, lengths, states)
+        dx, *dweights, dz0 = scan_pass_back(ctx.scale, wanted, *tensors)
         return dx, *turns.gradients(*dweights), dz0, None, None, None, None
 
 

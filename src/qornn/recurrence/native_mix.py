@@ -56,11 +56,11 @@ def _mixed(
     x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None, step: Tensor, top: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_mix(x, C, c, skip, S, top)
-    return mix_pass(*map(_dense, (x, C, c, skip, S)), float(step), top)
+    return mix_pass(float(step), top, *map(_dense, (x, C, c, skip, S)))
 
 
 def mix_pass(
-    x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None, step: float, top: int
+    step: float, top: int, x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The kernel on what is known to fit and to be dense: y, where gradients pass, and the largest sum ()."""
     shape = (*x.shape[:-1], C.shape[0])
@@ -77,12 +77,12 @@ def _mix_gradients(
     check_mix(x, C, C[:, 0], skip, S, 1)
     if dy.shape != keep.shape or keep.shape != (*x.shape[:-1], len(C)) or dy.dtype != x.dtype:
         raise ValueError(f"dy {tuple(dy.shape)} and keep {tuple(keep.shape)} do not belong to x {tuple(x.shape)}")
-    dx, dC, dc, dskip, dS = mix_pass_back(*map(_dense, (dy, keep, x, C, skip, S)), wanted)
+    dx, dC, dc, dskip, dS = mix_pass_back(wanted, *map(_dense, (dy, keep, x, C, skip, S)))
     return tuple(x.new_empty(0) if t is None else t for t in (dx, dC, dc, dskip, dS))  # type: ignore[return-value]
 
 
 def mix_pass_back(
-    dy: Tensor, keep: Tensor, x: Tensor, C: Tensor, skip: Tensor | None, S: Tensor | None, wanted: Sequence[bool]
+    wanted: Sequence[bool], dy: Tensor, keep: Tensor, x: Tensor, C: Tensor, skip: Tensor | None, S: Tensor | None
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None, Tensor | None]:
     """Gradients of x, C, c, skip and S, of what is known to fit and to be dense."""
     dx = pool.empty(*x.shape) if wanted[0] else None
@@ -110,11 +110,11 @@ def _scanned(
     x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_driven(x, U, a, b, z0, lengths, top, scale)
-    return scan_pass(*map(_dense, (x, U, a, b, z0, lengths)), top, scale)
+    return scan_pass(top, scale, *map(_dense, (x, U, a, b, z0, lengths)))
 
 
 def scan_pass(
-    x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
+    top: int, scale: float, x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The kernel on what is known to fit and to be dense: states, the last ones, and each pair's largest |value|."""
     states, last, peak = pool.empty(*x.shape[:2], U.shape[0]), torch.empty_like(z0), torch.empty_like(a)
@@ -140,11 +140,14 @@ def _scan_gradients(
     """Of x, U, a, b and z0; that of x is empty where it is not wanted."""
     check_driven(x, U, a, b, z0, lengths, 0, scale)
     check_scan_gradients(dstates, dlast, states)
-    dx, *others = scan_pass_back(*map(_dense, (dstates, dlast, x, U, a, b, z0, lengths, states)), scale, wanted)
-    return x.new_empty(0) if dx is None else dx, *others
+    tensors = (dstates, dlast, x, U, a, b, z0, lengths, states)
+    dx, dU, da, db, dz0 = scan_pass_back(scale, wanted, *map(_dense, tensors))
+    return x.new_empty(0) if dx is None else dx, dU, da, db, dz0
 
 
 def scan_pass_back(
+    scale: float,
+    wanted: bool,
     dstates: Tensor | None,
     dlast: Tensor | None,
     x: Tensor,
@@ -154,8 +157,6 @@ def scan_pass_back(
     z0: Tensor,
     lengths: Tensor | None,
     states: Tensor,
-    scale: float,
-    wanted: bool,
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of x, U, a, b and z0, of what is known to fit and to be dense."""
     dx, (dU, da, db, dz0) = pool.empty(*x.shape) if wanted else None, map(torch.empty_like, (U, a, b, z0))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import qornn
 from qornn.errors import SettingsError
 from qornn.model.layer import Grid
 from qornn.model.mix import Mix
@@ -77,6 +78,26 @@ def test_rotations(stacked, lengths, seen):
         return layer
 
     assert same(*both(lambda: run(make, lengths, seen, **given), native_layers, "driven_scan"))
+
+
+@LENGTHS
+@pytest.mark.parametrize("readout_activation", ["identity", "relu"])
+def test_the_readout_of_a_mean(readout_activation, lengths):
+    model = qornn.Stack.rotations(2, 4, width=5, readout_activation=readout_activation, generator=generator())
+    model.grid, y = GRID, whole(3, 9, 5, seed=1)
+    with torch.no_grad():
+        model.b_o.copy_(torch.randn(4, generator=generator()))
+
+    def read():
+        out = model.read_mean(y, lengths)
+        loss = (out * torch.randn(out.shape, generator=generator(5))).sum()
+        return [out, *torch.autograd.grad(loss, (y, model.V, model.b_o))]
+
+    ours = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_weights, "usable", lambda *_: False)
+        assert same(ours, read())
+    assert ours[0].grad_fn.name() == "_MeanReadoutBackward"
 
 
 def test_inputs_that_are_not_dense():

@@ -1,4 +1,4 @@
-"""A layer of a stack from its raw weights, as one autograd function: on their grids, and then its kernel.
+"""A layer of a stack, or its readout, from raw weights as one autograd function: on their grids, then its kernel.
 
 Gradients pass straight through rounding, so the weights need no function of their own: on a small batch an autograd
 function costs more than the arithmetic. `native_weights` and `native_mix` are its parts; `qornn.model` specifies it,
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 from qornn.recurrence import native_weights
 from qornn.recurrence.checks import check_driven, check_mix
 from qornn.recurrence.native_mix import WIDEST, mix_pass, mix_pass_back, scan_pass, scan_pass_back
-from qornn.recurrence.native_weights import MixGrids, QuantizedTurns, TurnGrids, quantized_mix
+from qornn.recurrence.native_weights import MixGrids, QuantizedTurns, TurnGrids, quantized_mix, quantized_readout
 
 
 def usable(x: Tensor, W: Tensor, *tensors: Tensor) -> bool:
@@ -117,3 +117,37 @@ def driven_scan(
     check_driven(x, U_raw, nu, phi, z0, lengths, top, scale)
     lengths = None if lengths is None else lengths.contiguous()
     return _DrivenScan.apply(x.contiguous(), U_raw, nu, phi, z0.contiguous(), lengths, grids, top, scale)
+
+
+class _MeanReadout(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, y: Tensor, V_raw: Tensor, b_raw: Tensor, step: Tensor, bits: int, lengths: Tensor | None
+    ) -> Tensor:
+        V, b = (weight.double() for weight in quantized_readout(V_raw, b_raw, step, bits))
+        total = y.sum(1).double()
+        T = y.shape[1] if lengths is None else lengths[:, None].double()
+        ctx.save_for_backward(total, V, lengths)
+        ctx.T, ctx.shape = T, y.shape
+        return ((total @ V.T + T * b) / T).float()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dmean: Tensor) -> tuple[Tensor | None, ...]:
+        total, V, lengths = ctx.saved_tensors
+        g, T = dmean.double() / ctx.T, ctx.T  # (B, n_o)
+        db = g.sum(0) * T if lengths is None else (g * T).sum(0)
+        dy = (g @ V).float()[:, None].expand(ctx.shape)  # the same at every step: not made as a whole
+        return dy, (total.T @ g).T.float().contiguous(), db.float(), None, None, None
+
+
+def mean_readout(
+    y: Tensor,  # (B, T, n_h), whole numbers times `step`; float32 must hold their sums
+    V_raw: Tensor,  # (n_o, n_h)
+    b_raw: Tensor,  # (n_o,)
+    step: Tensor,  # ()
+    bits: int,
+    lengths: Tensor | None,  # (B,)
+) -> Tensor:
+    """(V Σ y_t + T b_o)/T with V and b_o on their grids.  # (B, n_o)"""
+    return _MeanReadout.apply(y, V_raw, b_raw, step, bits, lengths)

@@ -146,13 +146,19 @@ def turn_weights(
     return _QuantizeTurns.apply(U_raw, nu, phi, grids)
 
 
+def quantized_readout(V_raw: Tensor, b_raw: Tensor, step: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """V and b_o on their grids, outside of autograd."""
+    _expect(b_raw.shape[0] == V_raw.shape[0], V_raw, b_raw)
+    V, b = torch.empty_like(V_raw), torch.empty_like(b_raw)
+    _call("qornn_quantize_readout", *V_raw.shape, bits, *map(_address, (V_raw, b_raw, step, V, b)))
+    return V, b
+
+
 class _QuantizeReadout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, V_raw: Tensor, b_raw: Tensor, step: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
-        V, b = torch.empty_like(V_raw), torch.empty_like(b_raw)
-        _call("qornn_quantize_readout", *V_raw.shape, bits, *map(_address, (V_raw, b_raw, step, V, b)))
-        return V, b
+        return quantized_readout(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -161,7 +167,6 @@ class _QuantizeReadout(torch.autograd.Function):
 
 def readout_weights(V_raw: Tensor, b_raw: Tensor, step: Tensor, *, bits: int) -> tuple[Tensor, Tensor]:
     """V on one grid and b_o on that of V's sums, where V reads whole numbers times `step`; gradients pass unchanged."""
-    _expect(len(b_raw) == len(V_raw), V_raw, b_raw)
     return _QuantizeReadout.apply(V_raw, b_raw, step, bits)
 
 

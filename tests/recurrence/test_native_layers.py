@@ -126,3 +126,17 @@ def test_what_does_not_belong_together_is_refused():
         native_layers.mix(x, None, C, None, c, mixing, step, 127)
     with pytest.raises(SettingsError, match="x must be"):
         native_layers.driven_scan(x[None], C, c[:2], c[:2], x, None, turns, 127, 1.0)
+
+
+def test_a_gradient_that_is_the_same_at_every_step():
+    """A mean's gradient is a view with one row per sequence; it is read as such."""
+    B, T = 7, 150  # sequences begin within the kernel's blocks of rows, and parts of sums within sequences
+    x = whole(B, T, 6, seed=1)
+    layer = Mix(6, 5, bits=4, generator=generator())
+    layer.reads(GRID, None)
+    layer(x)
+    y, _ = layer(x)
+    dy = torch.randn(B, 1, 5, generator=generator(3)).expand(B, T, 5)
+    wanted = [x, *layer.parameters()]
+    ours = torch.autograd.grad(y, wanted, dy, retain_graph=True)
+    assert same(ours, torch.autograd.grad(y, wanted, dy.contiguous()))

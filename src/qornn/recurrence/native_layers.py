@@ -49,7 +49,7 @@ class _Mix(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
         if dy is None:
             return (None,) * 8
-        dx, dC, dc, dskip, dS = mix_pass_back(ctx.needs_input_grad[:2], dy.contiguous(), *ctx.saved_tensors)
+        dx, dC, dc, dskip, dS = mix_pass_back(ctx.needs_input_grad[:2], dy, *ctx.saved_tensors)
         return dx, dskip, dC, dS, dc, None, None, None
 
 

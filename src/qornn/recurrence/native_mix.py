@@ -36,7 +36,10 @@ class _Mix(ctypes.Structure):  # qornn_mix in mix.h
 
 
 class _MixGradients(ctypes.Structure):  # qornn_mix_gradients in mix.h
-    _fields_ = tuple((name, _pointer) for name in ("dy", "keep", "dx", "dskip", "dC", "dS", "dc"))
+    _fields_ = (
+        ("alike", _i64),
+        *((name, _pointer) for name in ("dy", "keep", "dx", "dskip", "dC", "dS", "dc")),
+    )
 
 
 class _Driven(ctypes.Structure):  # qornn_driven in mix.h
@@ -77,19 +80,21 @@ def _mix_gradients(
     check_mix(x, C, C[:, 0], skip, S, 1)
     if dy.shape != keep.shape or keep.shape != (*x.shape[:-1], len(C)) or dy.dtype != x.dtype:
         raise ValueError(f"dy {tuple(dy.shape)} and keep {tuple(keep.shape)} do not belong to x {tuple(x.shape)}")
-    dx, dC, dc, dskip, dS = mix_pass_back(wanted, *map(_dense, (dy, keep, x, C, skip, S)))
+    dx, dC, dc, dskip, dS = mix_pass_back(wanted, dy, *map(_dense, (keep, x, C, skip, S)))
     return tuple(x.new_empty(0) if t is None else t for t in (dx, dC, dc, dskip, dS))  # type: ignore[return-value]
 
 
 def mix_pass_back(
     wanted: Sequence[bool], dy: Tensor, keep: Tensor, x: Tensor, C: Tensor, skip: Tensor | None, S: Tensor | None
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Gradients of x, C, c, skip and S, of what is known to fit and to be dense."""
+    """Gradients of x, C, c, skip and S, of what is known to fit and, dy aside, to be dense."""
+    alike = dy.shape[1] if dy.ndim == 3 and dy.stride(1) == 0 else 1  # a mean's is one row per sequence
+    dy = dy[:, 0].contiguous() if alike > 1 else dy.contiguous()
     dx = pool.empty(*x.shape) if wanted[0] else None
     dskip = None if skip is None or not wanted[1] else pool.empty(*skip.shape)
     dC, dc, dS = torch.empty_like(C), C.new_empty(C.shape[0]), None if S is None else torch.empty_like(S)
     problem = _mix_problem(x, C, None, skip, S, 0.0, 1)
-    gradients = _MixGradients(*map(address, (dy, keep, dx, dskip, dC, dS, dc)))
+    gradients = _MixGradients(alike, *map(address, (dy, keep, dx, dskip, dC, dS, dc)))
     call("qornn_mix_backward", ctypes.byref(problem), ctypes.byref(gradients))
     return dx, dC, dc, dskip, dS
 

@@ -140,3 +140,11 @@ def test_a_gradient_that_is_the_same_at_every_step():
     wanted = [x, *layer.parameters()]
     ours = torch.autograd.grad(y, wanted, dy, retain_graph=True)
     assert same(ours, torch.autograd.grad(y, wanted, dy.contiguous()))
+
+
+def test_inputs_of_other_types_and_devices_go_to_torch():
+    W, x = torch.zeros(3, 4), torch.zeros(2, 5, 4)
+    assert native_layers.usable(W, x, None)
+    assert not native_layers.usable(W, x.double())
+    assert not native_layers.usable(W, x, x.to("meta"))
+    assert not native_layers.usable(torch.zeros(1000, 1000), x)

@@ -183,8 +183,8 @@ class Mix(SequenceLayer):
         """C, S and c as the network uses them: the bias lies on the grid of the sums."""
         if self.q is None:
             return self.C_raw, self.S_raw, self.c
-        if self._on_grid and native_weights.usable(*self._tensors()):
-            return native_weights.mix_weights(self.C_raw, self.S_raw, self.c, self._grids())
+        if (grids := self._grids()) is not None:
+            return native_weights.mix_weights(self.C_raw, self.S_raw, self.c, grids)
         unit_C, unit_S = self.units()
         C = self.q.at(self.C_raw, unit_C)
         S = None if self.S_raw is None or unit_S is None else self.q.at(self.S_raw, unit_S)
@@ -193,17 +193,15 @@ class Mix(SequenceLayer):
         grid = self._grid(unit_C, unit_S)
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
-    def _grids(self) -> native_weights.MixGrids:
-        """What the same in one native call asks for."""
-        assert self.q is not None
-        steps = self.steps
-        assert steps is not None
+    def _grids(self) -> native_weights.MixGrids | None:
+        """What the same in one native call asks for; None where there is none."""
+        q, steps, read = self.q, self.steps, (self.source_step, self.skip_step)
+        if q is None or steps is None or not self._on_grid:
+            return None
+        if not native_weights.usable(*self._matrices(), self.c, *read):
+            return None
         step = steps.step if steps.started else None
-        how = (self.q.bits, BELOW, self._apart, LARGEST_BIAS)
-        return native_weights.MixGrids(self.source_step, self.skip_step, step, *how)
-
-    def _tensors(self) -> list[Tensor]:
-        return [*self._matrices(), self.c, self.source_step, self.skip_step]
+        return native_weights.MixGrids(*read, step, q.bits, BELOW, self._apart, LARGEST_BIAS)
 
     def _grid(self, unit_C: Tensor, unit_S: Tensor | None) -> Tensor:
         """2^u: the finer of the two grids that are added.  # (n_h,)"""
@@ -238,8 +236,9 @@ class Mix(SequenceLayer):
         rounded = steps is not None and steps.started and self.rounding
         step = steps.step if steps is not None and rounded else 0.0
         narrow, wide = self._types(dtype)
-        if x.ndim == 3 and wide == dtype and self._on_grid and native_layers.usable(x, *self._tensors()):
-            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, self._grids(), step, TOP)
+        grids = self._grids() if x.ndim == 3 and wide == dtype else None
+        if grids is not None and native_layers.usable(self.C_raw, x, skip):
+            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, grids, step, TOP)
         else:
             y, peak = self._in_parts(x, skip, step, narrow, wide)
         if steps is not None and self.training:
@@ -249,23 +248,10 @@ class Mix(SequenceLayer):
     def _in_parts(
         self, x: Tensor, skip: Tensor | None, step: Tensor | float, narrow: torch.dtype, wide: torch.dtype
     ) -> tuple[Tensor, Tensor]:
-        """First the weights, then what they make of x."""
+        """First the weights, then what they make of x: also of codes, and where float32 does not hold every value."""
         C, S, c = self.weights()
         if x.ndim == 3 and wide == C.dtype:
             return mix(x, C, c, skip, S, step, TOP)
-        return rounded_relu(self._sums(x, skip, C, S, c, narrow, wide), step, TOP)
-
-    def _sums(
-        self,
-        x: Tensor,
-        skip: Tensor | None,
-        C: Tensor,
-        S: Tensor | None,
-        c: Tensor,
-        narrow: torch.dtype,
-        wide: torch.dtype,
-    ) -> Tensor:
-        """C x + c [+ S skip] of codes, or where float32 does not hold every value.  # (B, T, n_h)"""
         if x.ndim == 2:
             check_codes(x, self.n_i)
             sums = F.embedding(x, C.T.to(narrow))
@@ -274,7 +260,7 @@ class Mix(SequenceLayer):
         sums = sums.to(wide) + c.to(wide)
         if S is not None and skip is not None:
             sums = sums + F.linear(skip.to(narrow), S.to(narrow)).to(wide)
-        return sums
+        return rounded_relu(sums, step, TOP)
 
     def _dropped(self, y: Tensor) -> Tensor:
         if not (self.training and self.dropout):

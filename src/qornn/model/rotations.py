@@ -128,7 +128,8 @@ class Rotations(SequenceLayer):
 
         It lies so many bits below the product with λ.
         """
-        if self.steps is None or not self.steps.started or not self._source_top:
+        steps = self.steps
+        if steps is None or not steps.started or not self._source_top:
             return None
         assert self.state_bits is not None
         assert self.lambda_bits is not None
@@ -143,18 +144,20 @@ class Rotations(SequenceLayer):
     def weights(self, step: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """U in units of a state's step (None: 1), a and b, as the network uses them.  # (2p, n_i), two (p,)"""
         raw, grids = (self.U_raw, self.nu, self.phi), self._grids(step)
-        if grids is not None and native_weights.usable(*raw):
+        if grids is not None:
             return native_weights.turn_weights(*raw, grids)
         U = self.U_q()
         return U if step is None else U / step.repeat(2)[:, None], *self.eigenvalues()
 
     def _grids(self, step: Tensor | None) -> native_weights.TurnGrids | None:
         """What the same in one native call asks for; None where there is none."""
-        finest = self._finest
-        if self.q_U is None or self.lambda_bits is None or (step is None and finest is not None):
+        q, finest = self.q_U, self._finest
+        if q is None or self.lambda_bits is None or (step is None and finest is not None):
+            return None
+        if not native_weights.usable(self.U_raw, self.nu, self.phi):
             return None
         source = None if finest is None else self.source_step
-        return native_weights.TurnGrids(source, step, self.q_U.bits, self.lambda_bits, finest or 0)
+        return native_weights.TurnGrids(source, step, q.bits, self.lambda_bits, finest or 0)
 
     @property
     def _exact(self) -> torch.dtype | None:
@@ -264,7 +267,7 @@ class Rotations(SequenceLayer):
         self, x: Tensor, step: Tensor | None, z0: Tensor, lengths: Tensor | None, top: int, scale: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         raw, grids, exact = (self.U_raw, self.nu, self.phi), self._grids(step), self._exact
-        if x.ndim == 3 and grids is not None and exact is None and native_layers.usable(x, *raw, z0):
+        if x.ndim == 3 and grids is not None and exact is None and native_layers.usable(self.U_raw, x, z0):
             return native_layers.driven_scan(x, *raw, z0, lengths, grids, top, scale)
         dtype = exact or self.U_raw.dtype
         U, a, b = (weight.to(dtype) for weight in self.weights(step))

@@ -13,15 +13,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from qornn.recurrence import native_weights
 from qornn.recurrence.checks import check_driven, check_mix
 from qornn.recurrence.native_mix import WIDEST, mix_pass, mix_pass_back, scan_pass, scan_pass_back
 from qornn.recurrence.native_weights import MixGrids, QuantizedTurns, TurnGrids, quantized_mix, quantized_readout
 
 
-def usable(x: Tensor, W: Tensor, *tensors: Tensor) -> bool:
-    """float32 on the CPU, in plain torch's eager mode, where the matrix is narrow and x is no codes."""
-    return x.dtype is torch.float32 and x.is_cpu and W.numel() <= WIDEST and native_weights.usable(W, *tensors)
+def usable(W: Tensor, *inputs: Tensor | None) -> bool:
+    """Of weights that `native_weights` can use: inputs are float32 on the CPU too, and the matrix is narrow."""
+    return W.numel() <= WIDEST and all(t is None or (t.dtype is torch.float32 and t.is_cpu) for t in inputs)
 
 
 class _Mix(torch.autograd.Function):

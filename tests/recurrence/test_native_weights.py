@@ -240,9 +240,9 @@ def test_other_types_and_strides_go_to_torch():
 def test_what_does_not_belong_together_is_refused():
     C, c, step = torch.zeros(3, 4), torch.zeros(2), torch.ones(())
     with pytest.raises(SettingsError, match=r"do not belong together: \(3, 4\), \(2,\)"):
-        native_weights.mix_weights(C, None, c, step, step, None, bits=4, below=1, apart=1, largest_bias=1)
+        native_weights.mix_weights(C, None, c, native_weights.MixGrids(step, step, None, 4, 1, 1, 1))
     with pytest.raises(SettingsError, match="do not belong together"):
-        native_weights.turn_weights(C, c, c, None, None, 4, 8, 0)
+        native_weights.turn_weights(C, c, c, native_weights.TurnGrids(None, None, 4, 8, 0))
     with pytest.raises(SettingsError, match="do not belong together"):
         native_weights.readout_weights(C, c, step, bits=4)
     with pytest.raises(SettingsError, match="do not belong together"):

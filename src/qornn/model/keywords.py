@@ -12,6 +12,7 @@ from qornn.quant import Quantizer
 from qornn.structure import check_power
 
 STATE_BITS = range(4, 17)
+LAMBDA_BITS = range(8, 13)
 
 
 def refuse_unknown(options: Iterable[str], map: str | OrthogonalMap, *kinds: type[Any]) -> None:
@@ -62,3 +63,23 @@ def check_state_bits(bits: object) -> None:
     if bits is not None and (isinstance(bits, bool) or not isinstance(bits, int) or bits not in STATE_BITS):
         low, high = STATE_BITS[0], STATE_BITS[-1]
         raise SettingsError(f"state_bits must be in {low}..{high}, or None for float states, got {bits!r}")
+
+
+def check_ring(ring: Any) -> None:
+    """Refuse radii that λ cannot begin with."""
+    try:
+        low, high = (float(radius) for radius in ring)
+        fine = 0 <= low <= high <= 1
+    except (TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
+
+
+def checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:
+    """Bits of λ: as given, or the fewest where U is quantized."""
+    if lambda_bits is None:
+        return None if bits is None else LAMBDA_BITS[0]
+    if type(lambda_bits) is not int or lambda_bits not in LAMBDA_BITS:
+        raise SettingsError(f"lambda_bits must be in {LAMBDA_BITS[0]}..{LAMBDA_BITS[-1]}, got {lambda_bits!r}")
+    return lambda_bits

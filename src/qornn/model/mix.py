@@ -18,7 +18,7 @@ from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import check_codes, mix, native_weights, rounded_relu
+from qornn.recurrence import check_codes, mix, native_layers, native_weights, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
 BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
@@ -107,20 +107,24 @@ class Mix(SequenceLayer):
         self.stacked = True
 
     def settle(self) -> None:
-        if self.steps is not None and self.training:
-            self.steps.move()  # of the grid alone: outputs keep their size
+        steps = self.steps
+        if steps is not None and self.training:
+            steps.move()  # of the grid alone: outputs keep their size
 
     def absorb(self, factors: Tensor) -> None:
         with torch.no_grad():
             self.C_raw.div_(factors)
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
-        self._tops = tuple(0 if g is None else g.top for g in (grid, skip))  # type: ignore[assignment]
+        tops = 0 if grid is None else grid.top, 0 if skip is None else skip.top
+        if tops != self._tops:  # they hardly ever are: a module takes long to set an attribute
+            self._tops = tops
         copy_step(grid, self.source_step)
         copy_step(skip, self.skip_step)
 
     def gives(self) -> Grid | None:
-        return Grid(self.steps.step, TOP) if self.steps is not None and self.rounding else None
+        steps = self.steps
+        return Grid(steps.step, TOP) if steps is not None and self.rounding else None
 
     def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:
@@ -179,8 +183,8 @@ class Mix(SequenceLayer):
         """C, S and c as the network uses them: the bias lies on the grid of the sums."""
         if self.q is None:
             return self.C_raw, self.S_raw, self.c
-        if self._on_grid and native_weights.usable(*self._matrices(), self.c, self.source_step, self.skip_step):
-            return self._native_weights()
+        if (grids := self._grids()) is not None:
+            return native_weights.mix_weights(self.C_raw, self.S_raw, self.c, grids)
         unit_C, unit_S = self.units()
         C = self.q.at(self.C_raw, unit_C)
         S = None if self.S_raw is None or unit_S is None else self.q.at(self.S_raw, unit_S)
@@ -189,22 +193,15 @@ class Mix(SequenceLayer):
         grid = self._grid(unit_C, unit_S)
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
-    def _native_weights(self) -> tuple[Tensor, Tensor | None, Tensor]:
-        """The same in one call."""
-        assert self.q is not None
-        assert self.steps is not None
-        return native_weights.mix_weights(
-            self.C_raw,
-            self.S_raw,
-            self.c,
-            self.source_step,
-            self.skip_step,
-            self.steps.step if self.steps.started else None,
-            bits=self.q.bits,
-            below=BELOW,
-            apart=self._apart,
-            largest_bias=LARGEST_BIAS,
-        )
+    def _grids(self) -> native_weights.MixGrids | None:
+        """What the same in one native call asks for; None where there is none."""
+        q, steps, read = self.q, self.steps, (self.source_step, self.skip_step)
+        if q is None or steps is None or not self._on_grid:
+            return None
+        if not native_weights.usable(*self._matrices(), self.c, *read):
+            return None
+        step = steps.step if steps.started else None
+        return native_weights.MixGrids(*read, step, q.bits, BELOW, self._apart, LARGEST_BIAS)
 
     def _grid(self, unit_C: Tensor, unit_S: Tensor | None) -> Tensor:
         """2^u: the finer of the two grids that are added.  # (n_h,)"""
@@ -235,29 +232,26 @@ class Mix(SequenceLayer):
         return self._dropped(y), y.new_zeros(len(y), 0)
 
     def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
-        C, S, c = self.weights()
-        narrow, wide = self._types(C.dtype)
-        rounded = self.steps is not None and self.steps.started and self.rounding
-        step = self.steps.step if self.steps is not None and rounded else 0.0
-        if x.ndim == 3 and wide == C.dtype:
-            y, peak = mix(x, C, c, skip, S, step, TOP)
+        steps, dtype = self.steps, self.C_raw.dtype
+        rounded = steps is not None and steps.started and self.rounding
+        step = steps.step if steps is not None and rounded else 0.0
+        narrow, wide = self._types(dtype)
+        grids = self._grids() if x.ndim == 3 and wide == dtype else None
+        if grids is not None and native_layers.usable(self.C_raw, x, skip):
+            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, grids, step, TOP)
         else:
-            y, peak = rounded_relu(self._sums(x, skip, C, S, c, narrow, wide), step, TOP)
-        if self.steps is not None and self.training:
-            self.steps.see(peak)  # the first batch, which is not rounded, sets the step
-        return y.to(self.C_raw.dtype)
+            y, peak = self._in_parts(x, skip, step, narrow, wide)
+        if steps is not None and self.training:
+            steps.see(peak)  # the first batch, which is not rounded, sets the step
+        return y.to(dtype)
 
-    def _sums(
-        self,
-        x: Tensor,
-        skip: Tensor | None,
-        C: Tensor,
-        S: Tensor | None,
-        c: Tensor,
-        narrow: torch.dtype,
-        wide: torch.dtype,
-    ) -> Tensor:
-        """C x + c [+ S skip] of codes, or where float32 does not hold every value.  # (B, T, n_h)"""
+    def _in_parts(
+        self, x: Tensor, skip: Tensor | None, step: Tensor | float, narrow: torch.dtype, wide: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """First the weights, then what they make of x: also of codes, and where float32 does not hold every value."""
+        C, S, c = self.weights()
+        if x.ndim == 3 and wide == C.dtype:
+            return mix(x, C, c, skip, S, step, TOP)
         if x.ndim == 2:
             check_codes(x, self.n_i)
             sums = F.embedding(x, C.T.to(narrow))
@@ -266,7 +260,7 @@ class Mix(SequenceLayer):
         sums = sums.to(wide) + c.to(wide)
         if S is not None and skip is not None:
             sums = sums + F.linear(skip.to(narrow), S.to(narrow)).to(wide)
-        return sums
+        return rounded_relu(sums, step, TOP)
 
     def _dropped(self, y: Tensor) -> Tensor:
         if not (self.training and self.dropout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from qornn.model.keywords import check_mix, check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.weights import initial
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import native_weights
+from qornn.recurrence import native_layers, native_weights
 from qornn.recurrence.reference import transform
 
 READOUTS = ("last", "all", "mean")
@@ -82,11 +83,16 @@ class ReadsOut(nn.Module):
 
     def readout_weights(self) -> tuple[Tensor, Tensor]:
         """Both of them."""
-        q, grid = self.q_V, self.grid
-        one_unit = isinstance(q, PowerOfTwo) and q.scale == "tensor"
-        if q is not None and grid is not None and one_unit and native_weights.usable(self.V, self.b_o, grid.step):
-            return native_weights.readout_weights(self.V, self.b_o, grid.step, bits=q.bits)
-        return self.V_q(), self.b_q()
+        native = self._native()
+        return (self.V_q(), self.b_q()) if native is None else native_weights.readout_weights(**native)
+
+    def _native(self) -> dict[str, Any] | None:
+        """What the same in one native call asks for; None where there is none."""
+        q, grid, V, b_o = self.q_V, self.grid, self.V, self.b_o
+        if q is None or grid is None or not isinstance(q, PowerOfTwo) or q.scale != "tensor":
+            return None
+        known = native_weights.usable(V, b_o, grid.step)
+        return {"V_raw": V, "b_raw": b_o, "step": grid.step, "bits": q.bits} if known else None
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
@@ -120,9 +126,11 @@ class ReadsOut(nn.Module):
 
     def read_mean(self, y: Tensor, lengths: Tensor | None) -> Tensor:
         """Of the mean over each sequence's own steps: (V Σ y_t + T b_o)/T.  # (B, T, n_h) -> (B, n_o)"""
-        y = y.relu() if self.relu else y
+        y, native = y.relu() if self.relu else y, None if self.noisy else self._native()
         # Exact, as integers are: on a grid float32 holds sums of up to 2^24 units, in a quarter of float64's time.
         fits = self.grid is not None and self.grid.top * y.shape[1] < 2**24
+        if fits and native is not None and y.dtype == torch.float32:
+            return native_layers.mean_readout(y, **native, lengths=lengths)
         total = y.sum(1, dtype=None if fits else torch.float64).double()
         T = y.shape[1] if lengths is None else lengths[:, None].to(total)
         if self.noisy:

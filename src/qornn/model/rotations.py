@@ -14,13 +14,12 @@ from qornn.bits import parse_bits
 from qornn.errors import SettingsError
 from qornn.maps import rotation
 from qornn.model.inputs import checked_input, checked_lengths, checked_state, without_autocast
-from qornn.model.keywords import check_state_bits, check_widths
+from qornn.model.keywords import check_ring, check_state_bits, check_widths, checked_lambda
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, on_disc, round_half_away, straight_through
-from qornn.recurrence import check_codes, driven_scan, native_weights, scan
+from qornn.recurrence import check_codes, driven_scan, native_layers, native_weights, scan
 
-LAMBDA_BITS = range(8, 13)
 EXACT = 23  # bits of a sum that float32 holds, sign aside
 WIDE = 20  # bits of λ and a state from which 32 bits of a sum may be too few
 LARGEST_SUM = 2**30  # half of what they hold: weights go on after steps are frozen
@@ -49,6 +48,7 @@ class Rotations(SequenceLayer):
     """
 
     source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float
+    normal_step: Tensor  # () the value of one unit of what it gives in a stack
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class Rotations(SequenceLayer):
     ) -> None:
         super().__init__()
         check_widths(n_i=n_i, pairs=pairs)
-        bits, lambda_bits = parse_bits(bits), _checked_lambda(lambda_bits, parse_bits(bits))
+        bits, lambda_bits = parse_bits(bits), checked_lambda(lambda_bits, parse_bits(bits))
         check_state_bits(state_bits)
-        _check_ring(ring)
+        check_ring(ring)
         if isinstance(integrators, bool) or not isinstance(integrators, int) or not 0 <= integrators <= pairs:
             raise SettingsError(f"integrators must be a number of pairs in 0..{pairs}, got {integrators!r}")
         self.n_i, self.n_h, self.pairs = n_i, 2 * pairs, pairs
@@ -80,6 +80,7 @@ class Rotations(SequenceLayer):
         self.steps = None if state_bits is None else Steps(2 ** (state_bits - 1) - 1, pairs)
         self.normalised, self.rounding = False, True
         self.register_buffer("source_step", torch.zeros(()))
+        self.register_buffer("normal_step", torch.tensor(1.0 if state_bits is None else self._normal), persistent=False)
         self._source_top = 0
 
     def get_extra_state(self) -> Tensor:
@@ -127,7 +128,8 @@ class Rotations(SequenceLayer):
 
         It lies so many bits below the product with λ.
         """
-        if self.steps is None or not self.steps.started or not self._source_top:
+        steps = self.steps
+        if steps is None or not steps.started or not self._source_top:
             return None
         assert self.state_bits is not None
         assert self.lambda_bits is not None
@@ -141,13 +143,21 @@ class Rotations(SequenceLayer):
 
     def weights(self, step: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """U in units of a state's step (None: 1), a and b, as the network uses them.  # (2p, n_i), two (p,)"""
-        q, finest, raw = self.q_U, self._finest, (self.U_raw, self.nu, self.phi)
-        as_bounded = step is not None or finest is None
-        if q is not None and self.lambda_bits is not None and as_bounded and native_weights.usable(*raw):
-            bits, source = (q.bits, self.lambda_bits, finest or 0), None if finest is None else self.source_step
-            return native_weights.turn_weights(*raw, source, step, *bits)
+        raw, grids = (self.U_raw, self.nu, self.phi), self._grids(step)
+        if grids is not None:
+            return native_weights.turn_weights(*raw, grids)
         U = self.U_q()
         return U if step is None else U / step.repeat(2)[:, None], *self.eigenvalues()
+
+    def _grids(self, step: Tensor | None) -> native_weights.TurnGrids | None:
+        """What the same in one native call asks for; None where there is none."""
+        q, finest = self.q_U, self._finest
+        if q is None or self.lambda_bits is None or (step is None and finest is not None):
+            return None
+        if not native_weights.usable(self.U_raw, self.nu, self.phi):
+            return None
+        source = None if finest is None else self.source_step
+        return native_weights.TurnGrids(source, step, q.bits, self.lambda_bits, finest or 0)
 
     @property
     def _exact(self) -> torch.dtype | None:
@@ -171,10 +181,10 @@ class Rotations(SequenceLayer):
         self.normalised = True
 
     def settle(self) -> Tensor | None:
-        factors = self.steps.move(self._least_step()) if self.steps is not None and self.training else None
+        steps = self.steps
+        factors = steps.move(self._least_step()) if steps is not None and self.training else None
         return None if factors is None else factors.repeat(2)
 
-    @torch.no_grad()
     def _least_step(self) -> Tensor | None:
         """Finer ones, and 32 bits of a device would not hold the sums of all inputs at their largest.  # (p,)"""
         if self.q_U is None or self.lambda_bits is None or self.state_bits is None or not self._source_top:
@@ -182,7 +192,8 @@ class Rotations(SequenceLayer):
         if self.lambda_bits + self.state_bits < WIDE:
             return None
         one, top = 2 ** (self.lambda_bits - 1), 2 ** (self.state_bits - 1)
-        largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
+        with torch.no_grad():
+            largest = self.U_q().abs().sum(1).reshape(2, -1).amax(0) * self.source_step * self._source_top
         return largest * one / (LARGEST_SUM - 2 * one * top)
 
     def absorb(self, factors: Tensor) -> None:
@@ -191,12 +202,15 @@ class Rotations(SequenceLayer):
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
         copy_step(grid, self.source_step)
-        self._source_top = 0 if grid is None else grid.top
+        top = 0 if grid is None else grid.top
+        if top != self._source_top:  # it hardly ever is: a module takes long to set an attribute
+            self._source_top = top
 
     def gives(self) -> Grid | None:
-        if self.steps is None or not self.normalised or not self.rounding:
+        steps = self.steps
+        if steps is None or not self.normalised or not self.rounding:
             return None
-        return Grid(self.source_step.new_tensor(self._normal), self.steps.top)
+        return Grid(self.normal_step, steps.top)
 
     def freeze(self, frozen: bool = True) -> None:
         if self.steps is not None:
@@ -233,23 +247,32 @@ class Rotations(SequenceLayer):
             return self._run(x, h0, lengths)
 
     def _run(self, x: Tensor, h0: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        rounded = self.steps is not None and self.steps.started and self.rounding
-        top, step = (self.steps.top, self.steps.step) if rounded else (0, None)  # type: ignore[union-attr]
-        dtype = self._exact or self.U_raw.dtype
-        U, a, b = (weight.to(dtype) for weight in self.weights(step))
+        steps, dtype = self.steps, self.U_raw.dtype
+        rounded = steps is not None and steps.started and self.rounding
+        top, step = (steps.top, steps.step) if steps is not None and rounded else (0, None)
         z0 = checked_state(x, h0, self.n_h, self.U_raw)
         if h0 is not None:  # zeros are what they are
             z0 = z0 / self._unit(step)  # in units of a step, as the scan's states are
             z0 = straight_through(z0, round_half_away(z0.detach()).clamp(-top, top)) if rounded else z0
         # Normalised states are whole numbers times one power of two: the scan itself multiplies, on its way.
         alike = rounded and self.normalised
-        how = (a, b, z0.to(dtype), lengths, top, self._normal if alike else 1.0)
-        states, last, peak = scan(_read(x, U), *how) if x.ndim == 2 else driven_scan(x.to(dtype), U, *how)
-        if self.steps is not None and self.training:
-            self.steps.see(peak, in_steps=rounded)  # the first batch, which is not rounded, sets the steps
+        states, last, peak = self._scan(x, step, z0, lengths, top, self._normal if alike else 1.0)
+        if steps is not None and self.training:
+            steps.see(peak, in_steps=rounded)  # the first batch, which is not rounded, sets the steps
         unit = self._unit(step)  # of the steps as they are now
-        states, last = states.to(self.U_raw.dtype), last.to(self.U_raw.dtype)
+        states, last = states.to(dtype), last.to(dtype)
         return states if alike else states * unit, last * unit
+
+    def _scan(
+        self, x: Tensor, step: Tensor | None, z0: Tensor, lengths: Tensor | None, top: int, scale: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        raw, grids, exact = (self.U_raw, self.nu, self.phi), self._grids(step), self._exact
+        if x.ndim == 3 and grids is not None and exact is None and native_layers.usable(self.U_raw, x, z0):
+            return native_layers.driven_scan(x, *raw, z0, lengths, grids, top, scale)
+        dtype = exact or self.U_raw.dtype
+        U, a, b = (weight.to(dtype) for weight in self.weights(step))
+        how = (a, b, z0.to(dtype), lengths, top, scale)
+        return scan(_read(x, U), *how) if x.ndim == 2 else driven_scan(x.to(dtype), U, *how)
 
     @property
     def _normal(self) -> float:
@@ -299,21 +322,3 @@ def _read(codes: Tensor, U: Tensor) -> Tensor:
     """The columns of U that the codes (B, T) name.  # (B, T, 2p)"""
     check_codes(codes, U.shape[1])
     return F.embedding(codes, U.T)
-
-
-def _check_ring(ring: Any) -> None:
-    try:
-        low, high = (float(radius) for radius in ring)
-        fine = 0 <= low <= high <= 1
-    except (TypeError, ValueError):
-        fine = False
-    if not fine:
-        raise SettingsError(f"ring must be two radii in 0..1, the smaller first, got {ring!r}")
-
-
-def _checked_lambda(lambda_bits: int | None, bits: int | None) -> int | None:
-    if lambda_bits is None:
-        return None if bits is None else LAMBDA_BITS[0]
-    if type(lambda_bits) is not int or lambda_bits not in LAMBDA_BITS:
-        raise SettingsError(f"lambda_bits must be in {LAMBDA_BITS[0]}..{LAMBDA_BITS[-1]}, got {lambda_bits!r}")
-    return lambda_bits

@@ -57,31 +57,37 @@ class Steps(nn.Module):
         if not self.started:
             raise SettingsError("this network has seen no training batch, which sets the steps of its states; train it")
 
-    @torch.no_grad()
     def see(self, peak: Tensor, *, in_steps: bool = False) -> None:
         """The largest values of a batch, or of them over the steps, in every process; the first sets the steps."""
         if self.frozen:
             return
-        peak = over_processes(peak.to(self.peak.dtype), "MAX")
-        if native_weights.usable(self.peak, self.step, peak):
-            native_weights.see_peak_(
-                self.peak, self.step, peak, self.top, DECAY, (SMALLEST, LARGEST), in_steps=in_steps
-            )
+        mine, step = self.peak, self.step
+        peak = over_processes(peak.to(mine.dtype), "MAX")
+        if native_weights.usable(mine, step, peak):
+            native_weights.see_peak_(mine, step, peak, self.top, DECAY, (SMALLEST, LARGEST), in_steps=in_steps)
         else:
-            peak = peak * self.step if in_steps else peak
-            silent = self.peak == 0  # so far: no factor, however large, is of use to who reads zeros
-            self.step.copy_(torch.where(silent & (peak > 0), smallest_step(peak, self.top), self.step))
-            self.peak.copy_(torch.where(silent, peak, torch.maximum(peak, DECAY * self.peak).clamp(min=SMALLEST)))
-        self.started = True
+            self._see(peak * step if in_steps else peak)
+        if not self.started:
+            self.started = True
 
     @torch.no_grad()
+    def _see(self, peak: Tensor) -> None:
+        silent = self.peak == 0  # so far: no factor, however large, is of use to who reads zeros
+        self.step.copy_(torch.where(silent & (peak > 0), smallest_step(peak, self.top), self.step))
+        self.peak.copy_(torch.where(silent, peak, torch.maximum(peak, DECAY * self.peak).clamp(min=SMALLEST)))
+
     def move(self, least: Tensor | None = None) -> Tensor | None:
         """Old steps over new ones, where some moved; not below `least` (n,)."""
         if not self.started or self.frozen:
             return None
-        if least is None and native_weights.usable(self.peak, self.step):
-            return native_weights.move_steps(self.peak, self.step, self.top, LOW, (SMALLEST, LARGEST))
-        reach, least = self.top * self.step, torch.zeros_like(self.step) if least is None else least
+        peak, step = self.peak, self.step
+        if least is None and native_weights.usable(peak, step):
+            return native_weights.move_steps(peak, step, self.top, LOW, (SMALLEST, LARGEST))
+        return self._move(torch.zeros_like(step) if least is None else least)
+
+    @torch.no_grad()
+    def _move(self, least: Tensor) -> Tensor | None:
+        reach = self.top * self.step
         up = ((self.peak > reach) | (self.step < least)) & (self.step < LARGEST)
         down = (self.peak < LOW * reach) & (self.step > SMALLEST) & (self.peak > 0) & (self.step >= 2 * least)
         if not bool((up | down).any()):

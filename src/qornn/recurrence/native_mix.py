@@ -7,8 +7,7 @@ the dispatcher, which on small networks costs more than the arithmetic.
 from __future__ import annotations
 
 import ctypes
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -37,7 +36,10 @@ class _Mix(ctypes.Structure):  # qornn_mix in mix.h
 
 
 class _MixGradients(ctypes.Structure):  # qornn_mix_gradients in mix.h
-    _fields_ = tuple((name, _pointer) for name in ("dy", "keep", "dx", "dskip", "dC", "dS", "dc"))
+    _fields_ = (
+        ("alike", _i64),
+        *((name, _pointer) for name in ("dy", "keep", "dx", "dskip", "dC", "dS", "dc")),
+    )
 
 
 class _Driven(ctypes.Structure):  # qornn_driven in mix.h
@@ -57,12 +59,17 @@ def _mixed(
     x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None, step: Tensor, top: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_mix(x, C, c, skip, S, top)
-    x, C, c = (t.detach().contiguous() for t in (x, C, c))
-    skip, S = (None if t is None else t.detach().contiguous() for t in (skip, S))
-    shape = (*x.shape[:-1], len(C))
+    return mix_pass(float(step), top, *map(_dense, (x, C, c, skip, S)))
+
+
+def mix_pass(
+    step: float, top: int, x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The kernel on what is known to fit and to be dense: y, where gradients pass, and the largest sum ()."""
+    shape = (*x.shape[:-1], C.shape[0])
     y, keep, peak = pool.empty(*shape), torch.empty(shape, dtype=torch.int8), torch.empty((), dtype=x.dtype)
-    problem = _mix_problem(x, C, c, skip, S, float(step), top)
-    call("qornn_mix_forward", ctypes.byref(problem), *(address(t) for t in (y, keep, peak)))
+    problem = _mix_problem(x, C, c, skip, S, step, top)
+    call("qornn_mix_forward", ctypes.byref(problem), address(y), address(keep), address(peak))
     return y, keep, peak
 
 
@@ -73,15 +80,21 @@ def _mix_gradients(
     check_mix(x, C, C[:, 0], skip, S, 1)
     if dy.shape != keep.shape or keep.shape != (*x.shape[:-1], len(C)) or dy.dtype != x.dtype:
         raise ValueError(f"dy {tuple(dy.shape)} and keep {tuple(keep.shape)} do not belong to x {tuple(x.shape)}")
-    x, C, dy, keep = (t.detach().contiguous() for t in (x, C, dy, keep))
-    skip, S = (None if t is None else t.detach().contiguous() for t in (skip, S))
-    none = x.new_empty(0)
-    dx = pool.empty(*x.shape) if wanted[0] else none
-    dskip = none if skip is None or not wanted[1] else pool.empty(*skip.shape)
-    dC, dc, dS = torch.empty_like(C), C.new_empty(len(C)), none if S is None else torch.empty_like(S)
+    dx, dC, dc, dskip, dS = mix_pass_back(wanted, dy, *map(_dense, (keep, x, C, skip, S)))
+    return tuple(x.new_empty(0) if t is None else t for t in (dx, dC, dc, dskip, dS))  # type: ignore[return-value]
+
+
+def mix_pass_back(
+    wanted: Sequence[bool], dy: Tensor, keep: Tensor, x: Tensor, C: Tensor, skip: Tensor | None, S: Tensor | None
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Gradients of x, C, c, skip and S, of what is known to fit and, dy aside, to be dense."""
+    alike = dy.shape[1] if dy.ndim == 3 and dy.stride(1) == 0 else 1  # a mean's is one row per sequence
+    dy = dy[:, 0].contiguous() if alike > 1 else dy.contiguous()
+    dx = pool.empty(*x.shape) if wanted[0] else None
+    dskip = None if skip is None or not wanted[1] else pool.empty(*skip.shape)
+    dC, dc, dS = torch.empty_like(C), C.new_empty(C.shape[0]), None if S is None else torch.empty_like(S)
     problem = _mix_problem(x, C, None, skip, S, 0.0, 1)
-    outs = (t if t.numel() else None for t in (dx, dskip, dC, dS, dc))
-    gradients = _MixGradients(*(address(t) for t in (dy, keep, *outs)))
+    gradients = _MixGradients(alike, *map(address, (dy, keep, dx, dskip, dC, dS, dc)))
     call("qornn_mix_backward", ctypes.byref(problem), ctypes.byref(gradients))
     return dx, dC, dc, dskip, dS
 
@@ -90,17 +103,26 @@ def _mix_problem(
     x: Tensor, C: Tensor, c: Tensor | None, skip: Tensor | None, S: Tensor | None, step: float, top: int
 ) -> _Mix:
     d, n = C.shape
-    rows, n_skip = math.prod(x.shape[:-1]), 0 if S is None else S.shape[1]
-    return _Mix(rows, n, n_skip, d, top, step, torch.get_num_threads(), *(address(t) for t in (x, skip, C, S, c)))
+    rows, n_skip = x.numel() // n, 0 if S is None else S.shape[1]
+    return _Mix(rows, n, n_skip, d, top, step, torch.get_num_threads(), *map(address, (x, skip, C, S, c)))
+
+
+def _dense(t: Any) -> Any:
+    return None if t is None else t.detach().contiguous()
 
 
 def _scanned(
     x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None, top: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_driven(x, U, a, b, z0, lengths, top, scale)
-    x, U, a, b, z0 = (t.detach().contiguous() for t in (x, U, a, b, z0))
-    lengths = None if lengths is None else lengths.contiguous()
-    states, last, peak = pool.empty(*x.shape[:2], len(U)), torch.empty_like(z0), torch.empty_like(a)
+    return scan_pass(top, scale, *map(_dense, (x, U, a, b, z0, lengths)))
+
+
+def scan_pass(
+    top: int, scale: float, x: Tensor, U: Tensor, a: Tensor, b: Tensor, z0: Tensor, lengths: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The kernel on what is known to fit and to be dense: states, the last ones, and each pair's largest |value|."""
+    states, last, peak = pool.empty(*x.shape[:2], U.shape[0]), torch.empty_like(z0), torch.empty_like(a)
     problem = problem_of(states, a, b, z0, lengths, top, scale)
     driven = _Driven(U.shape[1], address(x), address(U), None, None)
     call("qornn_driven_scan", ctypes.byref(problem), ctypes.byref(driven), address(last), address(peak))
@@ -123,13 +145,30 @@ def _scan_gradients(
     """Of x, U, a, b and z0; that of x is empty where it is not wanted."""
     check_driven(x, U, a, b, z0, lengths, 0, scale)
     check_scan_gradients(dstates, dlast, states)
-    x, U, a, b, z0, states = (t.detach().contiguous() for t in (x, U, a, b, z0, states))
-    dstates, dlast, lengths = (None if t is None else t.detach().contiguous() for t in (dstates, dlast, lengths))
-    dx, (dU, da, db, dz0) = pool.empty(*x.shape) if wanted else x.new_empty(0), map(torch.empty_like, (U, a, b, z0))
+    tensors = (dstates, dlast, x, U, a, b, z0, lengths, states)
+    dx, dU, da, db, dz0 = scan_pass_back(scale, wanted, *map(_dense, tensors))
+    return x.new_empty(0) if dx is None else dx, dU, da, db, dz0
+
+
+def scan_pass_back(
+    scale: float,
+    wanted: bool,
+    dstates: Tensor | None,
+    dlast: Tensor | None,
+    x: Tensor,
+    U: Tensor,
+    a: Tensor,
+    b: Tensor,
+    z0: Tensor,
+    lengths: Tensor | None,
+    states: Tensor,
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of x, U, a, b and z0, of what is known to fit and to be dense."""
+    dx, (dU, da, db, dz0) = pool.empty(*x.shape) if wanted else None, map(torch.empty_like, (U, a, b, z0))
     problem = problem_of(states, a, b, z0, lengths, 0, scale)
-    gradients = Gradients(*(address(t) for t in (dstates, dlast, None, da, db, dz0)))
-    driven = _Driven(U.shape[1], *(address(t) for t in (x, U, dx if wanted else None, dU)))
-    call("qornn_driven_scan_backward", *(ctypes.byref(s) for s in (problem, gradients, driven)))
+    gradients = Gradients(*map(address, (dstates, dlast, None, da, db, dz0)))
+    driven = _Driven(U.shape[1], *map(address, (x, U, dx, dU)))
+    call("qornn_driven_scan_backward", ctypes.byref(problem), ctypes.byref(gradients), ctypes.byref(driven))
     return dx, dU, da, db, dz0
 
 

@@ -7,7 +7,7 @@ batch. `qornn.model` and `qornn.quant` specify them, and run where `usable` says
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,13 +40,47 @@ def usable(*tensors: Tensor) -> bool:
     return all(t.dtype is torch.float32 and t.is_cpu and t.is_contiguous() for t in tensors)
 
 
+class MixGrids(NamedTuple):
+    """What the grids of a mix depend on besides its weights."""
+
+    source_step: Tensor  # (): of what C reads
+    skip_step: Tensor  # (): of what S reads
+    step: Tensor | None  # (): of the outputs; None: not set yet
+    bits: int
+    below: int
+    apart: int
+    largest_bias: int
+
+
+class TurnGrids(NamedTuple):
+    """The same of rotations."""
+
+    source_step: Tensor | None  # (): of what U reads; None: that is float
+    step: Tensor | None  # (p,): of the states; None: not set yet
+    bits: int
+    lambda_bits: int
+    finest: int
+
+
+def quantized_mix(
+    C_raw: Tensor, S_raw: Tensor | None, c_raw: Tensor, grids: MixGrids
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """C, S and c on their grids, outside of autograd."""
+    (d, n), n_skip = C_raw.shape, 0 if S_raw is None else S_raw.shape[1]
+    _expect(c_raw.shape[0] == d and (S_raw is None or S_raw.shape[0] == d), C_raw, c_raw, S_raw)
+    source_step, skip_step, step, *how = grids
+    tensors = (C_raw, S_raw, c_raw, source_step, skip_step, step)
+    problem = _MixWeights(d, n, n_skip, *how, *map(_address, tensors))
+    C, S, c = torch.empty_like(C_raw), None if S_raw is None else torch.empty_like(S_raw), torch.empty_like(c_raw)
+    _call("qornn_quantize_mix", ctypes.byref(problem), _address(C), _address(S), _address(c))
+    return C, S, c
+
+
 class _QuantizeMix(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, C_raw: Tensor, S_raw: Tensor | None, c_raw: Tensor, how: _MixWeights) -> tuple[Any, ...]:
+    def forward(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.set_materialize_grads(False)
-        C, S, c = (None if t is None else torch.empty_like(t) for t in (C_raw, S_raw, c_raw))
-        _call("qornn_quantize_mix", ctypes.byref(how), _address(C), _address(S), _address(c))
-        return C, S, c
+        return quantized_mix(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -57,78 +91,74 @@ def mix_weights(
     C_raw: Tensor,  # (d, n)
     S_raw: Tensor | None,  # (d, n_skip)
     c_raw: Tensor,  # (d,)
-    source_step: Tensor,  # (): of what C reads
-    skip_step: Tensor,  # (): of what S reads
-    step: Tensor | None,  # (): of the outputs; None: not set yet
-    *,
-    bits: int,
-    below: int,
-    apart: int,
-    largest_bias: int,
+    grids: MixGrids,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """C, S and c of a mix on their grids; gradients pass unchanged."""
-    (d, n), n_skip = C_raw.shape, 0 if S_raw is None else S_raw.shape[1]
-    _expect(len(c_raw) == d and (S_raw is None or len(S_raw) == d), C_raw, c_raw, S_raw)
-    tensors = (C_raw, S_raw, c_raw, source_step, skip_step, step)
-    how = _MixWeights(d, n, n_skip, bits, below, apart, largest_bias, *map(_address, tensors))
-    return _QuantizeMix.apply(C_raw, S_raw, c_raw, how)
+    return _QuantizeMix.apply(C_raw, S_raw, c_raw, grids)
 
 
-class _QuantizeTurns(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        U_raw: Tensor,
-        nu: Tensor,
-        phi: Tensor,
-        source_step: Tensor | None,
-        step: Tensor | None,
-        bits: int,
-        lambda_bits: int,
-        finest: int,
-    ) -> tuple[Tensor, ...]:
+class QuantizedTurns:
+    """U on its grid, in units of a state's step, and a and b of λ on theirs, outside of autograd.
+
+    Holds what the backward pass needs.
+    """
+
+    def __init__(self, U_raw: Tensor, nu: Tensor, phi: Tensor, grids: TurnGrids) -> None:
+        source_step, step, *how = grids
+        p = nu.shape[0]
+        fits = U_raw.shape[0] == 2 * p and phi.shape[0] == p and (step is None or step.numel() == p)
+        _expect(fits, U_raw, nu, phi, step)
         decay, angle = torch.exp(nu), torch.exp(phi)  # by torch: other libraries' last bits may differ
         parts = decay, torch.exp(-decay), angle, angle.cos(), angle.sin()
         step = None if step is None else step.clone()  # the backward pass needs it as it is now, and steps move
         tensors = (U_raw, *parts, source_step, step)
-        how = _TurnWeights(len(nu), U_raw.shape[1], bits, lambda_bits, finest, *map(_address, tensors))
-        U, a, b = map(torch.empty_like, (U_raw, nu, phi))
-        _call("qornn_quantize_turns", ctypes.byref(how), *map(_address, (U, a, b)))
-        ctx.how, ctx.alive = how, (parts, step)
-        return U, a, b
+        self._how, self._alive = _TurnWeights(p, U_raw.shape[1], *how, *map(_address, tensors)), (parts, step)
+        self.U, self.a, self.b = map(torch.empty_like, (U_raw, nu, phi))
+        _call("qornn_quantize_turns", ctypes.byref(self._how), *map(_address, (self.U, self.a, self.b)))
+
+    def gradients(self, dU: Tensor, da: Tensor, db: Tensor) -> tuple[Tensor, ...]:
+        """Of U_raw, nu and phi."""
+        grads = dU, da, db
+        found = tuple(map(torch.empty_like, grads))
+        _call("qornn_turn_gradients", ctypes.byref(self._how), *map(_address, (*grads, *found)))
+        return found
+
+
+class _QuantizeTurns(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, ...]:
+        ctx.turns = turns = QuantizedTurns(*inputs)
+        return turns.U, turns.a, turns.b
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        grads = tuple(g.contiguous() for g in grads)
-        found = tuple(map(torch.empty_like, grads))
-        _call("qornn_turn_gradients", ctypes.byref(ctx.how), *map(_address, (*grads, *found)))
-        return *found, None, None, None, None, None
+        return *ctx.turns.gradients(*(g.contiguous() for g in grads)), None
 
 
 def turn_weights(
     U_raw: Tensor,  # (2p, n)
     nu: Tensor,  # (p,)
     phi: Tensor,  # (p,)
-    source_step: Tensor | None,  # (): of what U reads; None: that is float
-    step: Tensor | None,  # (p,): of the states; None: not set yet
-    bits: int,
-    lambda_bits: int,
-    finest: int,
+    grids: TurnGrids,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """U on its grid, in units of a state's step, and a and b of λ on theirs; gradients pass straight through."""
-    p = len(nu)
-    _expect(len(U_raw) == 2 * p and len(phi) == p and (step is None or step.numel() == p), U_raw, nu, phi, step)
-    return _QuantizeTurns.apply(U_raw, nu, phi, source_step, step, bits, lambda_bits, finest)
+    return _QuantizeTurns.apply(U_raw, nu, phi, grids)
+
+
+def quantized_readout(V_raw: Tensor, b_raw: Tensor, step: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    """V and b_o on their grids, outside of autograd."""
+    _expect(b_raw.shape[0] == V_raw.shape[0], V_raw, b_raw)
+    V, b = torch.empty_like(V_raw), torch.empty_like(b_raw)
+    _call("qornn_quantize_readout", *V_raw.shape, bits, *map(_address, (V_raw, b_raw, step, V, b)))
+    return V, b
 
 
 class _QuantizeReadout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, V_raw: Tensor, b_raw: Tensor, step: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
-        V, b = torch.empty_like(V_raw), torch.empty_like(b_raw)
-        _call("qornn_quantize_readout", *V_raw.shape, bits, *map(_address, (V_raw, b_raw, step, V, b)))
-        return V, b
+        return quantized_readout(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -137,7 +167,6 @@ class _QuantizeReadout(torch.autograd.Function):
 
 def readout_weights(V_raw: Tensor, b_raw: Tensor, step: Tensor, *, bits: int) -> tuple[Tensor, Tensor]:
     """V on one grid and b_o on that of V's sums, where V reads whole numbers times `step`; gradients pass unchanged."""
-    _expect(len(b_raw) == len(V_raw), V_raw, b_raw)
     return _QuantizeReadout.apply(V_raw, b_raw, step, bits)
 
 

@@ -16,7 +16,9 @@ using qornn::Zeros;
 
 constexpr int64_t kParts = 16;            // of sums: their number, not that of the threads, decides how sums are added
 constexpr int64_t kRowsOfAPart = 512;     // at least
-constexpr int64_t kWorthAThread = 1 << 20;  // multiplications, some ten microseconds
+// Multiplications, some 70 microseconds. Kernels of a third of that, as of 16 sequences, were slower on two threads than
+// on one where other programs run: whoever waits for a thread that is not scheduled waits for long.
+constexpr int64_t kWorthAThread = 1 << 22;
 
 int threads_for(int64_t wanted, int64_t shares, int64_t multiplications) {
   return static_cast<int>(std::max<int64_t>(1, std::min({wanted, shares, 1 + multiplications / kWorthAThread})));

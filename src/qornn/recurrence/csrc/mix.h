@@ -21,7 +21,8 @@ typedef struct {
 } qornn_mix;
 
 typedef struct {
-  const float *dy;     /* (rows, d) */
+  int64_t alike;       /* so many rows, one after another, have the same dy: 1, or all steps of a sequence */
+  const float *dy;     /* (rows / alike, d) */
   const int8_t *keep;  /* (rows, d): -1 where the gradient passes, else 0 */
   float *dx, *dskip;   /* out; null: not wanted */
   float *dC, *dS, *dc; /* out */

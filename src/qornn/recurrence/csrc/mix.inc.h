@@ -63,18 +63,22 @@ void mix(const qornn_mix &p, const float *C, const float *S, const float *c, flo
 int64_t mix_scratch(const qornn_mix &p) { return kMixRows * (padded(p.d) + padded(p.n) + padded(p.n_skip)); }
 
 // dy where the sum was kept, as rows of whole vectors, and its sums.
-inline void masked_rows(const qornn_mix &p, const float *dy, const int8_t *keep, int64_t row, int64_t count, float *g,
+inline void masked_rows(const qornn_mix &p, const qornn_mix_gradients &grads, int64_t row, int64_t count, float *g,
                         float *dc) {
   const int64_t D = padded(p.d);
   for (int64_t unit = 0; unit < D; unit += LANES) {
     const int64_t n = p.d - unit;
     Vector sum = load(dc + unit);
-    for (int64_t i = 0; i < count; ++i) {
+    const float *dy = grads.dy + row / grads.alike * p.d + unit;
+    for (int64_t i = 0, left = grads.alike - row % grads.alike; i < count; ++i) {
       Bytes kept{};
-      std::memcpy(&kept, keep + (row + i) * p.d + unit, static_cast<size_t>(std::min<int64_t>(n, LANES)));
-      const Vector v = (Vector)((Mask)load(dy + (row + i) * p.d + unit, n) & __builtin_convertvector(kept, Mask));
+      std::memcpy(&kept, grads.keep + (row + i) * p.d + unit, static_cast<size_t>(std::min<int64_t>(n, LANES)));
+      const Vector v = (Vector)((Mask)load(dy, n) & __builtin_convertvector(kept, Mask));
       store(g + i * D + unit, v);
       sum += v;
+      if (--left) continue;
+      left = grads.alike;
+      dy += p.d;
     }
     store(dc + unit, sum);
   }
@@ -87,7 +91,7 @@ void mix_backward(const qornn_mix &p, const qornn_mix_gradients &grads, const fl
   float *dC = sums + D, *dS = dC + p.d * N, *g = scratch, *x = g + kMixRows * D, *skip = x + kMixRows * N;
   for (int64_t row = first; row < end; row += kMixRows) {
     const int64_t count = std::min(kMixRows, end - row);
-    masked_rows(p, grads.dy, grads.keep, row, count, g, sums);
+    masked_rows(p, grads, row, count, g, sums);
     const float *rows = whole_vectors(p.x + row * p.n, count, p.n, x);
     add_outer({g, D, rows, N, count, dC, N}, p.d, p.n);
     if (grads.dx) multiply({g, D, p.d, {C, N}, grads.dx + row * p.n, p.n}, count);

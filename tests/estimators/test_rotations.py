@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from qornn import QORNNClassifier, QORNNRegressor
 from qornn.errors import SettingsError
 from qornn.estimators import stacked
+from qornn.estimators.designs import design_of
 from qornn.estimators.early_stopping import WholeCycle
 from qornn.estimators.lesson import Lesson
 from qornn.estimators.raw import rounded_samples
@@ -45,7 +46,7 @@ DATA = {
 }
 KINDS = {
     "plain": {},
-    "skip": {"skip": True},
+    "no skip": {"skip": False},
     "dropout": {"dropout": 0.2},
     "2 bits": {"bits": 2},
     "8 bits, 12-bit states": {"bits": 8, "activation_bits": 12},
@@ -317,7 +318,7 @@ def test_bad_settings_are_refused_in_one_line(settings, words):
 
 
 @pytest.mark.parametrize(
-    "other", [{"layers": 3}, {"width": 8}, {"pairs": 4}, {"skip": True}, {"skip": 0}, {"dropout": 0.1}]
+    "other", [{"layers": 3}, {"width": 8}, {"pairs": 4}, {"skip": False}, {"skip": 1}, {"dropout": 0.1}]
 )
 def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(other):
     X, f = waves(20)
@@ -325,7 +326,7 @@ def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(othe
     model = QORNNClassifier(map="bjorck", max_epochs=1, n_hidden=8, random_state=0)
     with pytest.raises(SettingsError, match=f"{name}=.* is of stacks, as in map='rotations'.*; leave {name} out"):
         clone(model).set_params(**other).fit(X, labels(f))
-    numbers = {"layers": np.int64(2), "width": np.int32(24), "pairs": None, "skip": np.False_}
+    numbers = {"layers": np.int64(2), "width": np.int32(24), "pairs": None, "skip": np.True_}
     assert clone(model).set_params(**numbers).fit(X, labels(f)).n_iter_ == 1
 
 
@@ -377,6 +378,14 @@ def test_auto_goes_by_the_median_length_and_the_shortest_fills_a_step():
 
 
 # Training
+
+
+@pytest.mark.parametrize(
+    ("n", "asked", "found"), [(999, None, 0.3), (1000, None, 0.0), (5, 0.0, 0.0), (2000, 0.7, 0.7)]
+)
+def test_few_sequences_are_mixed(n, asked, found):
+    assert design_of(tiny(mixup=asked)).mixup(n) == found
+    assert design_of(tiny(map="bjorck", mixup=asked)).mixup(n) == (asked or 0.0)
 
 
 @pytest.fixture

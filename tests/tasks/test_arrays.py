@@ -71,3 +71,39 @@ def test_nothing_to_train_on_is_refused():
 def test_as_many_targets_as_sequences():
     with pytest.raises(SettingsError, match="2 train sequences have 3 targets"):
         Arrays(sequences={"train": of_lengths(1, 2)}, targets={"train": np.zeros(3, int)}, classes=2)
+
+
+@pytest.mark.parametrize("classes", [3, None])
+def test_mixup_adds_up_two_sequences_and_their_targets_by_the_same_shares(classes):
+    x = np.zeros((6, 4, 2), np.float32)
+    y = np.array([0, 0, 1, 1, 2, 2]) if classes else np.linspace(0, 5, 6, dtype=np.float32)
+    x[:] = (np.eye(3, dtype=np.float32)[y] @ [1, 10, 100] if classes else y)[:, None, None]
+    given = {"train": Sequences(x, None), "validation": Sequences(x, None)}
+    task = Arrays(sequences=given, targets={"train": y, "validation": y}, classes=classes, mixup=1.0)
+    batch = task.batch("train", 0, 6, seed=1)
+    again = task.batch("train", 0, 6, seed=1)
+    assert torch.equal(batch.x, again.x)
+    assert not torch.equal(batch.x, task.batch("train", 1, 6, seed=1).x)
+    value = batch.target @ torch.tensor([1.0, 10, 100]) if classes else batch.target
+    assert torch.allclose(batch.x, value[:, None, None].expand_as(batch.x), rtol=1e-5)  # float32
+    assert len(set(batch.x[:, 0, 0].tolist())) == 6  # no sequence as it was
+    whole = task.batch("validation", 0, 6, seed=1)
+    assert whole.target.tolist() == y.tolist()
+    assert torch.isfinite(task.loss(torch.zeros(6, task.n_o), batch))
+
+
+def test_the_loss_of_a_mixture_is_the_mixture_of_losses():
+    x, y = Sequences(np.zeros((4, 2, 1), np.float32), None), np.array([0, 1, 1, 0])
+    out = torch.tensor([[0.5, -1.0], [2.0, 0.1], [0.0, 0.3], [1.0, 1.5]])
+    for weight in (None, np.array([1.0, 3.0])):
+        task = Arrays(sequences={"train": x}, targets={"train": y}, classes=2, mixup=0.4, class_weight=weight)
+        batch = task.batch("train", 0, 4, seed=0)
+        each = -torch.log_softmax(out, 1) * (1.0 if weight is None else torch.tensor(weight / 2.0, dtype=torch.float32))
+        assert float(task.loss(out, batch)) == pytest.approx(float((batch.target * each).sum(1).mean()), rel=1e-5)
+
+
+def test_sequences_of_different_lengths_are_not_mixed():
+    task = Arrays(
+        sequences={"train": of_lengths(3, 1, 2)}, targets={"train": np.array([0, 1, 0])}, classes=2, mixup=1.0
+    )
+    assert sorted(task.batch("train", 0, 3, seed=0).x.amax((1, 2)).tolist()) == [1, 2, 3]

@@ -51,11 +51,11 @@ def run(
         typer.Option(
             help="rotations: a stack of them. Any other map: a single orthogonal layer, with W by bjorck, projunn, "
             "penalty or free, or not stored: hadamard, hadamard-block, cycle or delay.",
-            show_default="bjorck",
+            show_default="rotations",
         ),
     ] = None,
     layers: Annotated[int | None, typer.Option(help="rotations: layers.", show_default="2")] = None,
-    width: Annotated[int | None, typer.Option(help="rotations: outputs between the layers.", show_default="16")] = None,
+    width: Annotated[int | None, typer.Option(help="rotations: outputs between the layers.", show_default="24")] = None,
     pairs: Annotated[
         int | None, typer.Option(help="rotations: pairs of units in each layer.", show_default="as --width")
     ] = None,
@@ -82,7 +82,7 @@ def run(
         typer.Option(help="Units of a single layer. rotations: both --width and --pairs.", show_default="64"),
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Samples that the network reads per step. Default: by their number.")
+        int | None, typer.Option(help="Samples that the network reads per step. Default: chosen on held-out data.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Most epochs. Default: the estimator's.")] = None,
     activation_bits: Annotated[

@@ -39,7 +39,7 @@ class Estimator(BaseEstimator):
         layers: int = 2,
         width: int = 24,
         pairs: int | None = None,
-        skip: bool = False,
+        skip: bool = True,
         differences: bool | str = False,
         missing: str = "refuse",
         dropout: float = 0.0,
@@ -51,6 +51,7 @@ class Estimator(BaseEstimator):
         max_epochs: int | None = None,
         lr: float | None = None,
         noise: float = 0.1,
+        mixup: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -74,6 +75,7 @@ class Estimator(BaseEstimator):
         self.max_epochs = max_epochs
         self.lr = lr
         self.noise = noise
+        self.mixup = mixup
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -95,8 +97,8 @@ class Estimator(BaseEstimator):
         - `X`: N sequences, as (N, T), (N, T, C) or a list of (T_i,) or (T_i, C).
         - `y`: a label or value for each.
         - `groups` (None): what each sequence comes from, such as a person, a speaker or a recording: N labels of any
-          hashable kind. What is held out to keep the best weights is then whole groups, as near to
-          `validation_fraction` as they allow. Nothing is held out where all are of one group, and a warning says so.
+          hashable kind. What is held out to decide by is then whole groups, as near to `validation_fraction` as they
+          allow. Nothing is held out where all are of one group, and a warning says so.
         """
         with _all_or_nothing(self), own_torch():
             check_settings(self)
@@ -178,7 +180,7 @@ class Estimator(BaseEstimator):
         numbers = group_numbers(groups, len(sequences))
         held = held_out(y, design.held_fraction, seed, stratify=classes is not None, groups=numbers)
         standard = Standard.of(sequences)
-        options = {"noise": float(self.noise), **task_options}
+        options = {"noise": float(self.noise), "mixup": design.mixup(len(sequences)), **task_options}
         lesson = Lesson(sequences=sequences, standard=standard, y=y, classes=classes, seed=seed, options=options)
         choices = design.choices(sequences)
         chosen = lesson.best_of(choices, held, verbose=bool(self.verbose))

@@ -22,22 +22,24 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
     columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
 
-    - `map` ("bjorck"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them. It is
+    - `map` ("rotations"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them,
       rounded in training to the very integers of a device, so `predict` gives the same with and without `integer=True`.
       Any other map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free,
       or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
-    - `layers` (2), `width` (16), `pairs` (None), `skip` (False): of rotations: their number, the outputs between them,
+    - `layers` (2), `width` (24), `pairs` (None), `skip` (True): of rotations: their number, the outputs between them,
       the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
     - `differences` (False): of rotations: whether the network also reads how much each channel changed since the sample
-      before, companded (a logarithm in integers), so that small changes count beside large levels.
+      before, companded (a logarithm in integers), so that small changes count beside large levels. With "auto" two
+      networks, one of each kind, are compared on held-out data.
     - `missing` ("refuse"): NaN in X is an error. With rotations "hold" takes the last value of the channel in its
       place, on the device too; before the first one, the channel's mean.
     - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
     - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
-      With rotations "auto" takes the fewest that leave at most 250 steps, and that divide the common length if this
-      leaves 100; where lengths differ, the median counts. For a single layer it takes as many as leave 32 steps
-      (n_hidden/2 below 64 units).
+      With rotations "auto" compares two networks on held-out data: one with the fewest samples that leave at most 60
+      steps, one with the fewest that leave at most 250; where lengths differ, the median counts. Where `differences`
+      is "auto" too, or too few sequences are there to hold some out, it takes the first. For a single layer it takes
+      as many as leave 32 steps (n_hidden/2 below 64 units).
     - `bits` (4): of the weights, 2 to 8. None is full precision, which has no integers.
     - `activation` (None): of a single layer: relu, modrelu, identity or tanh. None is relu, or identity where W is not
       stored.
@@ -45,14 +47,17 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       many in training (None: 8). A single layer may be given others after fit (None: 12).
     - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
       1,500 steps of 64 sequences, 3,000 of half as many or fewer.
-    - `lr` (5e-3), `batch_size` ("auto"): of AdamW in one cycle with rotations. Of Adam for a single layer, with warm-up
-      and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with lr·√(64/n_hidden).
+    - `lr` (None), `batch_size` ("auto"): of AdamW in one cycle with rotations (None: 0.012). Of Adam for a single layer
+      (None: 0.005), with warm-up and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with
+      lr·√(64/n_hidden).
     - `noise` (0.1): deviation of the noise added to standardised samples in training.
-    - `validation_fraction` (0.1), `patience` (15): this share of every class is held out. The weights with the smallest
-      loss there are kept; with rotations those of the last fifth of the training, which always goes to its end. A
-      single layer stops `patience` epochs after the smallest loss, and an epoch of fewer than 16 batches counts as that
-      share of one. Where fewer than twenty sequences would be held out none is. `fit(X, y, groups=…)` holds out whole
-      groups.
+    - `mixup` (None): a of Beta(a, a), by whose shares two sequences of one length, and their labels, are added up in
+      training. None is 0.3 with rotations and fewer than 1,000 sequences, else 0: sequences stay as they are.
+    - `validation_fraction` (None), `patience` (15): this share of every class is held out. With rotations (None: 0.25)
+      it decides what is left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
+      keeps the weights with the smallest loss there and stops `patience` epochs after it; an epoch of fewer than 16
+      batches counts as that share of one. Where fewer than twenty sequences would be held out none is.
+      `fit(X, y, groups=…)` holds out whole groups.
     - `class_weight` (None): None, "balanced" or a dict from label to weight.
     - `random_state` (None): a seed; None takes one from the system. The global generators are never touched.
     - `device` ("auto"), `verbose` (False): auto, cpu, cuda or mps; a live bar and a line per epoch on standard error.
@@ -68,7 +73,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         layers: int = 2,
         width: int = 24,
         pairs: int | None = None,
-        skip: bool = False,
+        skip: bool = True,
         differences: bool | str = False,
         missing: str = "refuse",
         dropout: float = 0.0,
@@ -80,6 +85,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         max_epochs: int | None = None,
         lr: float | None = None,
         noise: float = 0.1,
+        mixup: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -105,6 +111,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             max_epochs=max_epochs,
             lr=lr,
             noise=noise,
+            mixup=mixup,
             batch_size=batch_size,
             validation_fraction=validation_fraction,
             patience=patience,

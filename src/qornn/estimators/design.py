@@ -34,6 +34,10 @@ class Design(ABC):
     def held_fraction(self) -> float:
         """The share of the sequences that is held out."""
 
+    def mixup(self, n: int) -> float:
+        """The parameter `mixup`, of n sequences."""
+        return 0.0 if self.asked.mixup is None else float(self.asked.mixup)
+
     @abstractmethod
     def window(self, sequences: Sequences) -> int:
         """Samples per step."""

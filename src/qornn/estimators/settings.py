@@ -19,7 +19,7 @@ STACK: Final = {
     "layers": 2,
     "width": 24,
     "pairs": None,
-    "skip": False,
+    "skip": True,
     "differences": False,
     "missing": "refuse",
     "dropout": 0.0,
@@ -41,6 +41,8 @@ def check_settings(estimator: Any) -> None:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
     real("noise", estimator.noise)
     real("dropout", estimator.dropout, below=1)
+    if estimator.mixup is not None:
+        real("mixup", estimator.mixup)
     if estimator.validation_fraction is not None:
         real("validation_fraction", estimator.validation_fraction, below=1)
     if not isinstance(estimator.missing, str) or estimator.missing not in MISSING:

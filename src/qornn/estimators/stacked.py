@@ -36,6 +36,7 @@ ACTIVATION_BITS = 8  # where nothing was asked for
 BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
 LR = 1.2e-2
 HELD = 0.25  # of the sequences, to choose by
+MIXUP, FEW = 0.3, 1000  # mixup=None where there are fewer sequences: more of them are hard enough to learn
 EPOCHS = 30  # max_epochs=None is at least so many, and so many steps:
 STEPS = (1500, 3000)  # of full batches, and of those half as large and less
 
@@ -75,6 +76,9 @@ class StackOfRotations(Design):
     @property
     def held_fraction(self) -> float:
         return HELD if self.asked.validation_fraction is None else float(self.asked.validation_fraction)
+
+    def mixup(self, n: int) -> float:
+        return (MIXUP if n < FEW else 0.0) if self.asked.mixup is None else float(self.asked.mixup)
 
     def window(self, sequences: Sequences) -> int:
         return windows_of_stack(self.asked.window, sequences)[0]

@@ -69,6 +69,7 @@ class Arrays(Task):
     classes: int | None = None  # None: values
     class_weight: np.ndarray | None = None  # (classes,) of each class in the loss
     noise: float = 0.0  # deviation of what is added to every training sample, drawn anew each time
+    mixup: float = 0.0  # a of Beta(a, a), the shares of two training sequences of one length that are added up; 0: one
 
     def __post_init__(self) -> None:
         if not len(self.sequences.get("train", ())):
@@ -111,25 +112,40 @@ class Arrays(Task):
         rows = split_rows(self.size(split), split, index, batch, seed)
         part = self.sequences[split].rows(rows)
         lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
-        x = part.x
+        x, target = part.x, self.targets[split][rows]
+        if self.mixup and split == "train" and lengths is None:
+            x, target = self._mixed(x, target, np.random.default_rng([seed, index, 1]))
         if self.noise and split == "train":
             drawn = np.random.default_rng([seed, index]).standard_normal(x.shape, np.float32)
             x = x + np.float32(self.noise) * drawn
-        return Batch(torch.from_numpy(x), torch.from_numpy(self.targets[split][rows]), lengths)
+        return Batch(torch.from_numpy(x), torch.from_numpy(target), lengths)
+
+    def _mixed(self, x: np.ndarray, target: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Each sequence and another one of the batch, added up by random shares, and so their targets (mixup)."""
+        share = random.beta(self.mixup, self.mixup, len(x)).astype(np.float32)
+        other = random.permutation(len(x))
+        if self.classes is not None:
+            target = np.eye(self.classes, dtype=np.float32)[target]  # (B, classes)
+        return _added(x, share, other), _added(target, share, other)
 
     def loss(self, y: Tensor, batch: Batch) -> Tensor:
         from qornn.tasks import losses
 
         if self.classes is None:
             return losses.squared_error(y, batch)
-        if self.class_weight is None:
-            return losses.cross_entropy(y, batch)
         import torch
         from torch.nn import functional as F
 
+        if self.class_weight is None:
+            return F.cross_entropy(y, batch.target)
         weight = torch.as_tensor(self.class_weight / self._mean_weight, dtype=y.dtype, device=y.device)
         # Not the weighted mean of a batch: that takes from a rare class what its weight gives it.
         return F.cross_entropy(y, batch.target, weight=weight, reduction="sum") / len(batch.target)
 
     def metric(self, y: Tensor, batch: Batch) -> float:
         return float(self.loss(y, batch))
+
+
+def _added(values: np.ndarray, share: np.ndarray, other: np.ndarray) -> np.ndarray:
+    share = share.reshape(-1, *[1] * (values.ndim - 1))
+    return share * values + (1 - share) * values[other]

@@ -23,7 +23,7 @@ def test_each_variant_departs_from_the_defaults():
 def test_folds_are_of_every_class_and_share_no_group():
     y, groups = np.arange(60) % 3, np.arange(60) // 5
     for _, rest in defaults.splits(y, None):
-        assert np.unique(y[rest], return_counts=True)[1].tolist() == [len(rest) // 3] * 3
+        assert sorted(np.unique(y[rest], return_counts=True)[1].tolist())[::2] == [6, 7]  # of 20
     for train, rest in defaults.splits(y, groups):
         assert not {*groups[train]} & {*groups[rest]}
     assert len(defaults.splits(np.array([0, 0, 1, 1, 1]), None)) == 2  # a class of two sequences

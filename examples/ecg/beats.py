@@ -1,6 +1,6 @@
 """Heartbeats of the MIT-BIH arrhythmia database, split by patient, with or without the intervals between beats.
 
-The file lies in a data folder as ecg/mitbih_aami_beats256.npz; docs/heartbeats.md says what is in it.
+The file lies in a data folder as ecg/mitbih_aami_beats256.npz; `prepare_beats.py` makes it from the download.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qornn.errors import DataError
 
 FILE = "ecg/mitbih_aami_beats256.npz"
 NAMES = ("N", "S", "V", "F", "Q")  # AAMI: normal, supraventricular, ventricular, fusion, unknown
-MEMORY = 64  # beats that the running mean of the intervals remembers, about
+MEMORY = 64  # beats that the running mean of the intervals remembers, about; 8 to 256 were compared on DS1
 ONE = 256  # an interval as long as the running mean, as a ratio
 LONGEST = 4 * ONE  # longer intervals and ratios are cut: beats that the annotation misses
 INTERVALS = {  # which columns of `intervals` the network reads beside the ECG
@@ -52,9 +52,10 @@ def intervals(rr: np.ndarray, record: np.ndarray) -> np.ndarray:
     """Of each beat: the interval before, the one after, and both as ratios to the record's running mean.
 
     In samples, and in 1/256 of the mean. The mean is that of the intervals up to the beat, so it needs no later beat.
-    The interval after is known one beat later: who reads it answers one beat late.  # (N, 2) -> (N, 4) int16
+    The interval after is known one beat later: who reads it answers one beat late. At a record's first and last beat
+    one interval is not known (0); the other takes its place.  # (N, 2) -> (N, 4) int16
     """
-    rr = np.clip(rr, 1, LONGEST)
+    rr = np.where(rr == 0, rr[:, ::-1], rr).clip(1, LONGEST)
     before, after = rr.T
     mean = running_mean(before, record)
     ratios = [np.minimum(ONE * part // mean, LONGEST) for part in (before, after)]
@@ -97,9 +98,9 @@ def fewer_normal(data: Data, one_in: int) -> Data:
 
 def _load(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
-        raise DataError(f"no file {path}; docs/heartbeats.md says what it holds and where its recordings come from")
+        raise DataError(f"no file {path}; examples/ecg/prepare_beats.py makes it from the download")
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise DataError(f"{path} cannot be read: {error}; make it anew with prepare_beats.py") from error

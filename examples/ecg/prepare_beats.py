@@ -52,7 +52,7 @@ def part(folder: Path, records: tuple[int, ...], name: str) -> dict[str, np.ndar
 def beats(folder: Path, record: int) -> dict[str, np.ndarray]:
     """Every beat with all its samples. An interval to a beat that is not there is 0."""
     signal = lead(folder, record)
-    at, symbols = annotations(_read(folder / f"{record}.atr"))
+    at, symbols = marks(_read(folder / f"{record}.atr"))
     gaps = np.diff(at)
     rr = np.stack([np.r_[0, gaps], np.r_[gaps, 0]], axis=1)
     whole = (at >= BEFORE) & (at + AFTER <= len(signal))
@@ -79,7 +79,7 @@ def lead(folder: Path, record: int) -> np.ndarray:
     return ((samples ^ 2048) - 2048 - int(channels[column][4])).astype(np.int16)
 
 
-def annotations(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+def marks(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Where beats are, and their symbols: words of 16 bits, a code in the upper 6 and a time since the last one."""
     words, i, time = np.frombuffer(data[: len(data) // 2 * 2], "<u2").tolist(), 0, 0
     at, symbols = [], []

@@ -1,4 +1,4 @@
-"""The examples' own folders on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
+"""The examples' folders on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
 
 import os
 import sys

@@ -5,7 +5,7 @@ import struct
 import beats
 import numpy as np
 import pytest
-from prepare_beats import AFTER, BEFORE, DS1, DS2, annotations, main
+from prepare_beats import AFTER, BEFORE, DS1, DS2, main, marks
 
 from qornn.errors import DataError
 
@@ -83,7 +83,7 @@ def test_an_interval_at_the_end_of_a_record_is_zero(tmp_path):
 
 
 def test_a_file_cut_short_gives_what_it_has():
-    assert annotations(noted(NOTES)[:5])[0].tolist() == [30, 400]
+    assert marks(noted(NOTES)[:5])[0].tolist() == [30, 400]
 
 
 def test_a_missing_record_is_named(tmp_path):

@@ -91,9 +91,15 @@ def test_the_mean_forgets():
 
 
 def test_missed_beats_are_cut_and_not_wrapped():
-    found = beats.intervals(np.array([[40_000, 90_000], [0, 300]]), np.array([1, 1]))
-    assert found.min() >= 0
+    found = beats.intervals(np.array([[300, 90_000], [40_000, 300]]), np.array([1, 1]))
+    assert found.min() > 0
     assert found.max() == beats.LONGEST
+
+
+def test_an_unknown_interval_is_as_long_as_the_known_one():
+    found = beats.intervals(np.array([[0, 310], [310, 300], [300, 0]]), np.array([1, 1, 1]))
+    assert found[:, :2].tolist() == [[310, 310], [310, 300], [300, 300]]
+    assert found[0, 2:].tolist() == [beats.ONE, beats.ONE]
 
 
 def test_only_normal_beats_are_left_out(data):
@@ -179,6 +185,16 @@ def test_the_record_keeps_both_parts(folder, tmp_path, monkeypatch):
     beats_held_out = np.sum(found["validation"]["stack, RR"][0]["confusion"])
     assert beats_held_out == 8 * 48  # all of DS1
     assert np.sum(found["test"]["logistic"]["runs"][0]["confusion"]) == 2 * 48
+
+
+def test_the_chosen_settings_are_the_best_that_were_tried_and_those_that_were_measured():
+    record = measure.recorded()
+    for name, tried in measure.TRIED.items():
+        found = record["validation"][name]
+        assert len(found) == len(tried)
+        assert all(one["settings"] in tried for one in found)
+        best = max(found, key=lambda one: one["balanced_accuracy"])
+        assert best["settings"] == tried[0] == record["test"][name]["settings"]
 
 
 def test_a_missing_file_is_named(tmp_path):

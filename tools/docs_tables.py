@@ -160,6 +160,43 @@ def stacks() -> str:
     return _table([*columns, "one layer", "LSTM, float32", "features", "seconds of training"], lines)
 
 
+HEARTBEATS = {  # keys of results/ecg.json
+    "stack": "stack, 4-bit weights, integers",
+    "logistic": "logistic regression on features, float",
+    "lstm": "LSTM, float32",
+}
+BEAT_SCORES = ("balanced_accuracy", "recall_N", "recall_S", "precision_S", "recall_V", "precision_V")
+BEAT_COLUMNS = ("balanced accuracy of N, S, V, %", "recall N", "recall S", "precision S", "recall V", "precision V")
+
+
+def heartbeats() -> str:
+    """Heartbeats of patients that were not trained on: every seed, then what the network takes."""
+    lines, medians = [], []
+    for name, seen in _record("ecg.json")["test"].items():
+        method, _, rr = name.partition(", ")
+        medians.append(f"{name} {seen['balanced_accuracy']:.1f}")
+        for run in seen["runs"]:
+            figures = [f"{run[key]:.1f}" for key in (*BEAT_SCORES, "balanced_accuracy_of_five")]
+            sizes = [f"{run['bytes']:,}", _count(run.get("instructions_per_sample"))]
+            seed = run.get("seed", "–")
+            lines.append([HEARTBEATS[method], rr or "–", seed, *figures, *sizes, f"{run['seconds']:.0f}"])
+    columns = [*BEAT_COLUMNS, "balanced accuracy of all five", "bytes", "instructions per sample, Cortex-M4", "seconds"]
+    table = _table(["method", "intervals", "seed", *columns], lines)
+    return f"{table}\n\nMedian balanced accuracy of N, S and V: {'; '.join(medians)} %. Trained on one thread."
+
+
+def heartbeats_tried() -> str:
+    """All settings that were tried for them, on held-out records of the training patients."""
+    lines = []
+    for name, tried in _record("ecg.json")["validation"].items():
+        chosen = tried[0]["settings"]
+        for i, seen in enumerate(tried):
+            changed = {key: value for key, value in seen["settings"].items() if chosen.get(key) != value}
+            words = ", ".join(f"`{key}={value!r}`" for key, value in (changed if i else chosen).items())
+            lines.append([name, words if i else f"**chosen**: {words}", *(f"{seen[key]:.1f}" for key in BEAT_SCORES)])
+    return _table(["method", "settings, or what is other than in the chosen one", *BEAT_COLUMNS], lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
@@ -170,6 +207,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "zoo": programs,
     "real": real,
     "stacks": stacks,
+    "heartbeats": heartbeats,
+    "heartbeats-tried": heartbeats_tried,
 }
 
 
@@ -185,6 +224,10 @@ def _on_device(seen: dict[str, Any]) -> list[str]:
 
 def _range(row: dict[str, Any]) -> str:
     return f"{row['sigma_min']:.3f} to {row['sigma_max']:.3f}" if "sigma_min" in row else "the same"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
 
 
 def _figure(value: float | str | None) -> str:

@@ -12,7 +12,7 @@ import torch
 from data import Data
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -79,6 +79,12 @@ def on_device(clf: QORNNClassifier) -> dict[str, Any]:
 
 def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """One layer of torch.nn.LSTM in float32 and a linear readout of its last state, trained as QORNN is."""
+    found, answers = lstm_and_answers(data, settings, seed)
+    return {**found, "accuracy": percent(answers, data.y_test)}
+
+
+def lstm_and_answers(data: Data, settings: dict[str, Any], seed: int) -> tuple[dict[str, Any], np.ndarray]:
+    """The same without its accuracy, and the class of each test sequence."""
     estimator = QORNNClassifier(**settings)
     s = {
         key: DEFAULTS[key] if value is None and key in DEFAULTS else value
@@ -110,24 +116,32 @@ def lstm(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     tested = torch.from_numpy(_standardised(data.x_test, window, standard))
     with torch.no_grad():
         answers = np.concatenate([model(part)[0].argmax(1).numpy() for part in tested.split(CHUNK)])
-    return {
+    found = {
         "seed": seed,
-        "accuracy": percent(classes[answers], data.y_test),
         "epochs": len(history),
         "seconds": seconds,
         "bytes": FLOAT * sum(p.numel() for p in model.parameters()),
     }
+    return found, classes[answers]
 
 
 def logistic(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """scikit-learn's logistic regression on the features of each channel, standardised."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
-    model.fit(features(data.x_train), data.y_train)
-    linear = model[-1]
+    model = regression(features(data.x_train), data.y_train)
     return {
         "accuracy": percent(model.predict(features(data.x_test)), data.y_test),
-        "bytes": FLOAT * (linear.coef_.size + linear.intercept_.size),
+        "bytes": regression_bytes(model),
     }
+
+
+def regression(x: np.ndarray, y: np.ndarray, class_weight: Any = None) -> Pipeline:
+    """Logistic regression on standardised features, trained."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000, class_weight=class_weight)).fit(x, y)
+
+
+def regression_bytes(model: Pipeline) -> int:
+    """Of its weights in float."""
+    return FLOAT * (model[-1].coef_.size + model[-1].intercept_.size)
 
 
 def features(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The examples' own folder on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
+"""The examples' folders on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-REAL = Path(__file__).parents[2] / "examples" / "real"
-sys.path.insert(0, str(REAL))
+EXAMPLES = Path(__file__).parents[2] / "examples"
+sys.path[:0] = [str(EXAMPLES / "real"), str(EXAMPLES / "ecg")]
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """The examples' own folder on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-REAL = Path(__file__).parents[2] / "examples" / "real"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REAL = EXAMPLES / "real"
 sys.path.insert(0, str(REAL))
 
 
@@ -22,6 +25,21 @@ def real_data():
         return Path(root)
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def keywords():
+    """The modules of examples/keywords: each folder of examples has its own `data`, and a process knows one by name."""
+    names = ("data", "features", "train", "stream")
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    sys.path.insert(0, str(EXAMPLES / "keywords"))
+    try:
+        return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+    finally:
+        sys.path.pop(0)
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
 
 
 @pytest.fixture(scope="session")

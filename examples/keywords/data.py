@@ -29,6 +29,7 @@ FILE = "kws/gsc_v1_mfcc10x49.npz"
 MLPERF = "kws/mlperf_tiny_kws01.npz"
 URL = "http://download.tensorflow.org/data/speech_commands_v0.01.tar.gz"
 INT8 = (-128, 127)
+SHIFT = 5  # frames
 SEED = 12  # draws the unknown words and the silence, the same for every network
 
 
@@ -73,6 +74,19 @@ def mlperf(data_dir: str | Path) -> Clips:
     arrays = _load(data_dir, MLPERF)
     ours = np.array([LABELS.index(str(name).lower()) for name in arrays["label_names"]])
     return Clips(x=arrays["x"], y=ours[arrays["y"]], source=arrays["files"].astype(str))
+
+
+def with_shifted_copies(clips: Clips, copies: int, seed: int) -> Clips:
+    """The clips, and so many copies that begin up to 0.1 s earlier or later; missing frames repeat the edge."""
+    rng = np.random.default_rng(seed)
+    frames = np.arange(clips.x.shape[1])
+    x = [clips.x]
+    for _ in range(copies):
+        shifts = rng.integers(-SHIFT, SHIFT + 1, len(clips.x))
+        at = (frames + shifts[:, None]).clip(0, frames[-1])  # (N, 49)
+        x.append(np.take_along_axis(clips.x, at[:, :, None], axis=1))
+    y, source = (np.tile(array, copies + 1) for array in (clips.y, clips.source))
+    return Clips(x=np.concatenate(x), y=y, source=source)
 
 
 def noise(data_dir: str | Path, split: str) -> np.ndarray:

@@ -43,6 +43,19 @@ def keywords():
 
 
 @pytest.fixture(scope="session")
+def made_clips():
+    """Made-up keyword clips, x and y: the class is the large coefficient; the 11th has two and the 12th none."""
+
+    def make(n, seed):
+        y = np.arange(n) % 12
+        x = np.random.default_rng(seed).integers(-20, 21, (n, 49, 10))
+        large = np.vstack([np.eye(10), np.ones((1, 10)) * (np.arange(10) < 2), np.zeros((1, 10))])
+        return (x + 40 * large[y][:, None]).astype(np.int8), y
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def waves():
     """Six channels of raw int16: slow and fast waves, which anything but a coin tells apart."""
     from data import Data

@@ -76,6 +76,21 @@ def test_thirty_words_have_no_silence(keywords, made):
     assert (found.test.x[:, 0, 0] == found.test.y).all()
 
 
+def test_shifted_copies_are_the_clips_a_little_earlier_or_later(keywords):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-128, 128, (50, 49, 10)).astype(np.int8)
+    clips = keywords.data.Clips(x=x, y=np.arange(50), source=np.arange(50).astype(str))
+    found = keywords.data.with_shifted_copies(clips, 2, 0)
+    np.testing.assert_array_equal(found.x[:50], x)
+    assert found.y.tolist() == 3 * [*range(50)]
+    seen = set()
+    for copy, y in zip(found.x[50:], found.y[50:], strict=True):
+        padded = np.pad(x[y], ((5, 5), (0, 0)), mode="edge")
+        seen |= {i - 5 for i in range(11) if (padded[i : i + 49] == copy).all()}
+    assert seen == {*range(-5, 6)}
+    assert keywords.data.with_shifted_copies(clips, 0, 0).x.shape == x.shape
+
+
 def test_a_missing_file_says_where_clips_come_from(keywords, tmp_path):
     with pytest.raises(Exception, match=r"gsc_v1_mfcc10x49\.npz; docs/keywords\.md .*speech_commands_v0\.01"):
         keywords.data.keywords12(tmp_path)

@@ -71,7 +71,7 @@ def test_settings_in_the_record_are_not_tried_again(keywords, made, record, monk
     monkeypatch.setattr(keywords.train, "TRIED", {"small": [{"width": 8}, {"width": 16}]})
     keywords.train.validate("small", made)
     assert tried == [4, 8, 16]
-    assert [entry["settings"]["width"] for entry in json.loads(record.read_text())["small"]["validation"]] == tried
+    assert [entry["settings"]["width"] for entry in json.loads(record.read_text())["small"]["tried"]] == tried
 
 
 def test_recording_one_network_keeps_the_others(keywords, record):

@@ -50,12 +50,15 @@ def main() -> None:
         program = qornn.load(options.program)
         assert isinstance(program, IntegerProgram)
         executable = build(program, options.out)
-        tried = [streamed(executable, program, joined(options.data_dir, "val"), s) for s in SETTINGS]
+        known = joined(options.data_dir, "val")
+        answers = by_program(program, known)
+        tried = [streamed(executable, known, answers, smoother) for smoother in SETTINGS]
         best = min(tried, key=lambda found: found["misses"] + found["false_alarms"])
         found = {"program": options.program.stem, "validation": tried, "chosen": best["smoother"]}
         found["allocators"] = allocators(options.out)
         if options.record:
-            found["test"] = streamed(executable, program, joined(options.data_dir, "test"), best["smoother"])
+            unseen = joined(options.data_dir, "test")
+            found["test"] = streamed(executable, unseen, by_program(program, unseen), best["smoother"])
             renew("stream", recorded().get("stream", {}) | {options.program.stem: found})
     except QornnError as error:
         sys.exit(f"error: {error}")
@@ -81,8 +84,8 @@ def joined(data_dir: Path, split: str) -> Joined:
     return Joined(x[order], command[order])
 
 
-def streamed(executable: Path, program: IntegerProgram, stream: Joined, smoother: tuple[int, ...]) -> dict[str, Any]:
-    """One stream through the C: what was reported, and whether every answer is that of Python."""
+def streamed(executable: Path, stream: Joined, answers: np.ndarray, smoother: tuple[int, ...]) -> dict[str, Any]:
+    """One stream through the C: what was reported, and whether every answer is one of these of Python."""
     frames = stream.x.reshape(-1, CHANNELS)
     lines, sizes = run(executable, frames, smoother)
     alarms = lines[lines[:, 2] >= 0][:, [0, 2]]
@@ -98,7 +101,7 @@ def streamed(executable: Path, program: IntegerProgram, stream: Joined, smoother
         "missed_percent": round(100 * (commands - right) / commands, 2),
         "false_alarms": false,
         "false_alarms_per_hour": round(false / hours, 1),
-        "differences": int((lines[:, 1] != by_program(program, frames)).sum()),
+        "differences": int((lines[:, 1] != answers).sum()),
         **sizes,
     }
 
@@ -120,9 +123,9 @@ def matched(alarms: np.ndarray, command: np.ndarray) -> tuple[int, int]:
     return len(heard), false
 
 
-def by_program(program: IntegerProgram, frames: np.ndarray) -> np.ndarray:
+def by_program(program: IntegerProgram, stream: Joined) -> np.ndarray:
     """The answers of every sliding window in Python.  # (answers,)"""
-    window = program.n_i // CHANNELS
+    frames, window = stream.x.reshape(-1, CHANNELS), program.n_i // CHANNELS
     starts = np.arange(0, len(frames) - FRAMES + 1, EVERY)
     steps = FRAMES // window
     found = []

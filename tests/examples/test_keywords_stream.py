@@ -116,8 +116,11 @@ def test_every_answer_in_c_is_that_of_python(keywords, made_clips, tmp_path, win
     program = clf.fit(x, y).to_program()
     executable = keywords.stream.build(program, tmp_path / "c")
     stream = keywords.stream.Joined(x[:120], np.where(y[:120] < 10, y[:120], -1))
-    found = keywords.stream.streamed(executable, program, stream, (4, 2, 3))
+    answers = keywords.stream.by_program(program, stream)
+    found = keywords.stream.streamed(executable, stream, answers, (4, 2, 3))
     assert found["differences"] == 0
+    answers[7] = (answers[7] + 1) % 12
+    assert keywords.stream.streamed(executable, stream, answers, (4, 2, 3))["differences"] == 1
     assert found["frames"] == 120 * 49
     assert found["hours"] == round(120 * 49 * 0.02 / 3600, 3)
     assert found["missed_percent"] < 30

@@ -88,13 +88,11 @@ def quantized(coefficients: np.ndarray) -> np.ndarray:
 
 @cache
 def mel_filters() -> np.ndarray:
-    """Weights of the magnitudes in each filter, triangles on the mel scale; the constant part has none.  # (257, 40)"""
+    """Weights of the magnitudes in each filter, triangles on the mel scale.  # (257, 40)"""
     edges = np.linspace(_mel(LOWEST), _mel(HIGHEST), FILTERS + 2)
     at = _mel(np.linspace(0.0, RATE / 2, FFT // 2 + 1))[:, None]
     lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
-    found = np.maximum(0.0, np.minimum((at - lower) / (centre - lower), (upper - at) / (upper - centre)))
-    found[0] = 0.0
-    return found
+    return np.maximum(0.0, np.minimum((at - lower) / (centre - lower), (upper - at) / (upper - centre)))
 
 
 @cache

@@ -34,6 +34,7 @@ NOT_RUN = {
     "qornn reproduce performance --cells": "trains for an hour; tests/reproduce runs small cells",
     "qornn reproduce performance --budget": "trains for hours; tests/reproduce runs small cells",
     "qornn reproduce performance --engine": "trains for days; tests/reproduce runs small cells on Ray",
+    "python examples/keywords/": "needs datasets that have to be fetched; tests/examples runs it on small ones",
     "python examples/real/": "needs datasets that have to be fetched; tests/examples runs it on small ones",
     "python examples/ecg/": "needs recordings that have to be fetched; tests/examples runs it on made-up ones",
     "qornn bench": "needs an idle machine; tests/bench runs it at a small size",

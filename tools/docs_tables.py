@@ -24,6 +24,12 @@ PEERS = {  # keys of results/bench-infer.json
     "torch_lstm_int8": "LSTM, int8, torch",
     "ours_in_ort": "qornn exported to ONNX, onnxruntime",
 }
+PUBLISHED = (  # keyword spotting, as published: network, features per clip, accuracy, bytes
+    ("FastGRNN (Kusupati et al. 2018)", "32 × 99", "92.1", "5.5 kB"),
+    ("GRU, 4-bit weights", "–", "91.4", "34.8 kB"),
+    ("MLPerf Tiny's reference, DS-CNN (Banbury et al. 2021)", "10 × 49", "–", "52 kB"),
+)
+MLPERF = 90  # percent, what MLPerf Tiny asks for on its clips
 ON_DEVICE = ("instructions a step", "a readout", "flash", "RAM", "stack", "bit-exact")
 
 
@@ -197,6 +203,61 @@ def heartbeats_tried() -> str:
     return _table(["method", "settings, or what is other than in the chosen one", *BEAT_COLUMNS], lines)
 
 
+def keywords() -> str:
+    """Keyword networks on the test sets, and what was published."""
+    found = {name: seen for name, seen in _record("keywords.json").items() if "runs" in seen}
+    lines = [_keywords(name, seen) for name, seen in found.items()]
+    lines += [[name, given, value, "–", "–", "–", size, "–", "–", "–"] for name, given, value, size in PUBLISHED]
+    columns = ["network", "features", "v1 test, %", "every seed", "MLPerf's clips, %", "every seed", "bytes"]
+    table = _table([*columns, "RAM", "instructions per frame, Cortex-M4", "seconds of training"], lines)
+    told = []
+    for name, seen in found.items():
+        if "mlperf" in seen:
+            verdict = "met" if seen["mlperf"] >= MLPERF else "**not met**"
+            told.append(f"- {name}: {seen['mlperf']:.1f} % on MLPerf's clips, where {MLPERF} % is wanted: {verdict}.")
+    return "\n".join([table, "", *told])
+
+
+def _keywords(name: str, seen: dict[str, Any]) -> list[str]:
+    runs = seen["runs"]
+    title = f"{name}: {seen['settings']['layers']} layers of {seen['settings']['width']}, {seen['classes']} classes"
+    figures = []
+    for key in ("accuracy", "mlperf"):
+        seeds = [f"{run[key]:.1f}" for run in runs if key in run]
+        figures += [f"{seen[key]:.1f}", ", ".join(seeds)] if seeds else ["–", "–"]
+    most = [f"{max(run[key] for run in runs):,}" for key in ("bytes", "ram_bytes", "instructions_per_sample")]
+    return [title, "10 × 49", *figures, *most, f"{seen['seconds']:.0f}"]
+
+
+def keywords_tried() -> str:
+    """What was tried on the validation split."""
+    lines = []
+    for name, seen in _record("keywords.json").items():
+        for entry in seen.get("tried", []):
+            told = ", ".join(f"{key} {value}" for key, value in entry["settings"].items())
+            figures = [f"{entry['validation']:.1f}", f"{entry['validation_silence']:.0f}", f"{entry['bytes']:,}"]
+            lines.append([name, told, *figures, f"{entry['seconds']:.0f}"])
+    return _table(["for", "settings", "validation, %", "recall of silence, %", "bytes", "seconds"], lines)
+
+
+def keywords_stream() -> str:
+    """Words one after the other through the C with its smoother."""
+    lines = []
+    for name, seen in _record("keywords.json")["stream"].items():
+        for split, found in (("validation", _chosen(seen)), ("test", seen["test"])):
+            window, need, _ = found["smoother"]
+            counts = [f"{found[key]:,}" for key in ("commands", "other_clips")]
+            rates = [f"{found['missed_percent']:.1f}", f"{found['false_alarms']:,}"]
+            rates += [f"{found['false_alarms_per_hour']:.0f}", str(found["differences"])]
+            lines.append([name, split, f"{need} of {window}", f"{found['hours']:.2f}", *counts, *rates])
+    columns = ["network", "split", "answers that agree", "hours", "commands", "other clips", "missed, %"]
+    return _table([*columns, "false alarms", "per hour", "not as in Python"], lines)
+
+
+def _chosen(seen: dict[str, Any]) -> dict[str, Any]:
+    return next(found for found in seen["validation"] if found["smoother"] == seen["chosen"])
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
@@ -209,6 +270,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "stacks": stacks,
     "heartbeats": heartbeats,
     "heartbeats-tried": heartbeats_tried,
+    "keywords": keywords,
+    "keywords-tried": keywords_tried,
+    "keywords-stream": keywords_stream,
 }
 
 

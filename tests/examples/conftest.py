@@ -1,14 +1,17 @@
 """The examples' folders on the path, small data made on the spot, and the real ones where $QORNN_DATA holds them."""
 
+import importlib
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES / "real"), str(EXAMPLES / "ecg")]
+REAL = EXAMPLES / "real"
+sys.path[:0] = [str(REAL), str(EXAMPLES / "ecg")]
 
 
 @pytest.fixture
@@ -22,6 +25,34 @@ def real_data():
         return Path(root)
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def keywords():
+    """The modules of examples/keywords: each folder of examples has its own `data`, and a process knows one by name."""
+    names = ("data", "features", "train", "stream")
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    sys.path.insert(0, str(EXAMPLES / "keywords"))
+    try:
+        return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+    finally:
+        sys.path.pop(0)
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
+
+
+@pytest.fixture(scope="session")
+def made_clips():
+    """Made-up keyword clips, x and y: the class is the large coefficient; the 11th has two and the 12th none."""
+
+    def make(n, seed):
+        y = np.arange(n) % 12
+        x = np.random.default_rng(seed).integers(-20, 21, (n, 49, 10))
+        large = np.vstack([np.eye(10), np.ones((1, 10)) * (np.arange(10) < 2), np.zeros((1, 10))])
+        return (x + 40 * large[y][:, None]).astype(np.int8), y
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def main() -> None:
 def read_wav(path: str | Path) -> np.ndarray:
     """A wav file of 16-bit PCM, mono, 16 kHz.  # (samples,) int16"""
     try:
-        with wave.open(str(path), "rb") as file:
+        with wave.open(str(path), mode="rb") as file:
             form = (file.getnchannels(), file.getsampwidth(), file.getframerate())
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:

@@ -12,6 +12,7 @@ from qornn import export
 from qornn.errors import SettingsError
 from qornn.verify import TARGETS, VerifyError, build, measure, verify
 from qornn.verify.folder import find
+from qornn.verify.targets import Target
 
 pytestmark = needs_gcc
 DEVICES = ["cortex-m0", "cortex-m4", "rv32"]
@@ -137,7 +138,7 @@ def test_sizes_do_not_depend_on_the_name(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [name for name in TARGETS if name != "host"])
+@pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if isinstance(target, Target)])
 def test_cross_compiler_has_nothing_to_say(exported, tmp_path, target):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     folder, device = find(exported(normalised=True)), TARGETS[target]
@@ -258,7 +259,7 @@ def test_missing_tools_are_named(exported, monkeypatch):
 @pytest.mark.slow
 def test_too_large_is_said_before_compiling(exported, monkeypatch):
     """n_h = 730, 8 bits per weight: 533 kB and more do not fit 256 kB."""
-    monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
     folder = exported(n_h=730, k=8, k_a=8)
     with pytest.raises(VerifyError, match=r"5\d{5} bytes.* of 262144 bytes of flash"):
         verify(folder, "cortex-m0")
@@ -281,7 +282,7 @@ def test_writing_to_flash_is_a_fault(exported):
 
 
 def test_every_target_is_one_entry():
-    assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]
+    assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32", "atmega328p"]
 
 
 @pytest.mark.slow

@@ -24,8 +24,19 @@ class Target:
     ram_bytes: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Avr:
+    """A chip that simavr knows, compiled for by avr-gcc. Its replay is fed: vectors have no room in such a flash."""
+
+    mcu: str  # as avr-gcc and simavr both call it
+    flash_bytes: int
+    ram: int = 0x100  # where it begins, after the registers
+    ram_bytes: int
+    hertz: int
+
+
 # Memories are those of QEMU's machines of the same processors, so that one image runs on both.
-TARGETS: Final[Mapping[str, Target | None]] = {
+TARGETS: Final[Mapping[str, Target | Avr | None]] = {
     "host": None,  # the machine this runs on, by its own compiler
     "cortex-m0": Target(
         family="arm",
@@ -66,4 +77,6 @@ TARGETS: Final[Mapping[str, Target | None]] = {
         ram=0x8000_0000,
         ram_bytes=16 * KB,
     ),
+    # Arduino Uno; its bootloader takes half a kilobyte
+    "atmega328p": Avr(mcu="atmega328p", flash_bytes=32 * KB - 512, ram_bytes=2 * KB, hertz=16_000_000),
 }

@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--validate", action="store_true", help="try all settings on held-out training data")
     parser.add_argument("--record", action="store_true", help="measure the chosen ones on the test set, and record")
-    parser.add_argument("--keep", type=Path, help="with --record: write the program of the first seed to this folder")
+    parser.add_argument("--keep", type=Path, help="write the program of the first seed to this folder")
     options = parser.parse_args()
     try:
         for name in options.sets:
@@ -74,8 +74,9 @@ def main() -> None:
             found = recorded().get(name, {})
             if options.validate:
                 found["validation"] = [tried(name, data, settings) for settings in TRIED[name]]
-            if options.record:
-                found |= measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+            if options.record or options.keep:
+                seen = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+                found |= seen if options.record else {}
             kept = recorded() | {name: found}
             write_atomically(RECORD, to_json({key: kept[key] for key in TRIED if key in kept}, indent=1) + "\n")
     except QornnError as error:
@@ -136,6 +137,7 @@ def measured(name: str, data: Data, settings: dict[str, Any], seeds: list[int], 
 
 def keep_program(folder: Path, name: str, data: Data, run: dict[str, Any], program: IntegerProgram) -> None:
     """NAME-stack.qornn, and a record of it as the zoo has them."""
+    folder.mkdir(parents=True, exist_ok=True)
     program = program.with_provenance(task=name, metric={"name": "accuracy", "value": run["accuracy"]})
     file = folder / f"{name}-stack.qornn"
     program.save(file)

@@ -68,7 +68,9 @@ def replayed(export: Export, target: str) -> Result:
     """The files of an export, compiled in a place of their own and run."""
     device = TARGETS[target]
     with tempfile.TemporaryDirectory(prefix="qornn-verify-") as scratch:
-        return RUNNERS[type(device)](export, Path(scratch), target, device)
+        if device is None:
+            return _on_host(export, Path(scratch))
+        return RUNNERS[device.emulator](export, Path(scratch), target, device)
 
 
 def measure(out: str | Path, target: str) -> dict[str, Any]:
@@ -79,11 +81,11 @@ def measure(out: str | Path, target: str) -> dict[str, Any]:
     return result.figures()
 
 
-def _on_host(export: Export, scratch: Path, name: str, target: None) -> Result:
+def _on_host(export: Export, scratch: Path) -> Result:
     program = build.build_host(export, scratch)
     steps, difference = _judge(export, *build.said([str(program)], scratch))
     return Result(
-        target=name,
+        target="host",
         steps=steps,
         exact=difference is None,
         difference=difference,
@@ -163,8 +165,7 @@ def _count(export: Export, machine: Machine) -> dict[str, Any]:
     }
 
 
-RUNNERS: Final[dict[type, Callable[[Export, Path, str, Any], Result]]] = {
-    type(None): _on_host,
-    Target: _on_device,
-    Avr: _on_avr,
+RUNNERS: Final[dict[str, Callable[[Export, Path, str, Any], Result]]] = {
+    Target.emulator: _on_device,
+    Avr.emulator: _on_avr,
 }

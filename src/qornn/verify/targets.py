@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 KB: Final = 1024
 
@@ -13,6 +13,7 @@ KB: Final = 1024
 class Target:
     """An emulated device: how to compile for it and where its memory lies."""
 
+    emulator: ClassVar[str] = "unicorn"
     family: Literal["arm", "rv32"]
     zig: tuple[str, ...]  # options of `zig cc`
     gcc: tuple[str, ...] = ()  # options of arm-none-eabi-gcc, where installed
@@ -28,6 +29,7 @@ class Target:
 class Avr:
     """A chip that simavr knows, compiled for by avr-gcc. Its replay is fed: vectors have no room in such a flash."""
 
+    emulator: ClassVar[str] = "simavr"
     mcu: str  # as avr-gcc and simavr both call it
     flash_bytes: int
     ram: int = 0x100  # where it begins, after the registers

@@ -4,14 +4,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from c_programs import as_it_lies, make
-from c_structured import structured
+from c_programs import DENSE, WIDE, as_it_lies, make
+from c_stacks import CASES as STACKS
+from c_structured import CASES as STRUCTURED
+from c_structured import MIXED, ODD, structured
 from stacks import make_stack
-from test_replay import CASES as DENSE
-from test_replay import WIDE, flip
-from test_stacks import CASES as STACKS
-from test_structured import CASES as STRUCTURED
-from test_structured import MIXED, ODD
+from test_replay import flip
 
 from grids import some
 from qornn import export

@@ -52,6 +52,7 @@ class Estimator(BaseEstimator):
         lr: float | None = None,
         noise: float = 0.1,
         mixup: float | None = None,
+        warp: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -76,6 +77,7 @@ class Estimator(BaseEstimator):
         self.lr = lr
         self.noise = noise
         self.mixup = mixup
+        self.warp = warp
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience

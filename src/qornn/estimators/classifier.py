@@ -46,13 +46,16 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
       many in training (None: 8). A single layer may be given others after fit (None: 12).
     - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
-      1,500 steps of 64 sequences, 3,000 of half as many or fewer.
+      1,500 steps of 64 sequences, and up to 6,000 of smaller batches.
     - `lr` (None), `batch_size` ("auto"): of AdamW in one cycle with rotations (None: 0.012). Of Adam for a single layer
       (None: 0.005), with warm-up and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with
       lr·√(64/n_hidden).
     - `noise` (0.1): deviation of the noise added to standardised samples in training.
     - `mixup` (None): a of Beta(a, a), by whose shares two sequences of one length, and their labels, are added up in
       training. None is 0.3 with rotations and fewer than 1,000 sequences, else 0: sequences stay as they are.
+    - `warp` (None): in training, time runs faster and slower in every other sequence: six moments, evenly spaced, are
+      moved by this deviation, a share of the length. None is 0.03 with rotations, classes to learn and fewer than
+      1,000 sequences, else 0.
     - `validation_fraction` (None), `patience` (15): this share of every class is held out. With rotations (None: 0.25)
       it decides what is left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
       keeps the weights with the smallest loss there and stops `patience` epochs after it; an epoch of fewer than 16
@@ -86,6 +89,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         lr: float | None = None,
         noise: float = 0.1,
         mixup: float | None = None,
+        warp: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -112,6 +116,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             lr=lr,
             noise=noise,
             mixup=mixup,
+            warp=warp,
             batch_size=batch_size,
             validation_fraction=validation_fraction,
             patience=patience,

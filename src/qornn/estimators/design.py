@@ -38,6 +38,10 @@ class Design(ABC):
         """The parameter `mixup`, of n sequences."""
         return 0.0 if self.asked.mixup is None else float(self.asked.mixup)
 
+    def warp(self, n: int, *, classes: bool) -> float:
+        """The parameter `warp`, of n sequences with classes or with values to learn."""
+        return 0.0 if self.asked.warp is None else float(self.asked.warp)
+
     @abstractmethod
     def window(self, sequences: Sequences) -> int:
         """Samples per step."""

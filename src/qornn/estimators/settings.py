@@ -41,10 +41,9 @@ def check_settings(estimator: Any) -> None:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
     real("noise", estimator.noise)
     real("dropout", estimator.dropout, below=1)
-    if estimator.mixup is not None:
-        real("mixup", estimator.mixup)
-    if estimator.validation_fraction is not None:
-        real("validation_fraction", estimator.validation_fraction, below=1)
+    for name, below in (("mixup", math.inf), ("warp", 1.0), ("validation_fraction", 1.0)):
+        if getattr(estimator, name) is not None:
+            real(name, getattr(estimator, name), below=below)
     if not isinstance(estimator.missing, str) or estimator.missing not in MISSING:
         raise SettingsError(f"missing must be 'refuse' or 'hold', got {_short(estimator.missing)}")
     if not isinstance(estimator.map, str | OrthogonalMap):

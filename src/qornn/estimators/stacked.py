@@ -36,9 +36,10 @@ ACTIVATION_BITS = 8  # where nothing was asked for
 BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
 LR = 1.2e-2
 HELD = 0.25  # of the sequences, to choose by
-MIXUP, FEW = 0.3, 1000  # mixup=None where there are fewer sequences: more of them are hard enough to learn
+FEW = 1000  # mixup=None and warp=None are these where there are fewer sequences: more are hard enough to learn
+MIXUP, WARP = 0.3, 0.03
 EPOCHS = 30  # max_epochs=None is at least so many, and so many steps:
-STEPS = (1500, 3000)  # of full batches, and of those half as large and less
+STEPS = (1500, 6000)  # of full batches, and of those a quarter as large
 
 
 class StackOfRotations(Design):
@@ -79,6 +80,10 @@ class StackOfRotations(Design):
 
     def mixup(self, n: int) -> float:
         return (MIXUP if n < FEW else 0.0) if self.asked.mixup is None else float(self.asked.mixup)
+
+    def warp(self, n: int, *, classes: bool) -> float:
+        """Left open, never of values: they may be times or frequencies, which warping changes."""
+        return (WARP if n < FEW and classes else 0.0) if self.asked.warp is None else float(self.asked.warp)
 
     def window(self, sequences: Sequences) -> int:
         return windows_of_stack(self.asked.window, sequences)[0]

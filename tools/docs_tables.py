@@ -61,8 +61,8 @@ def with_tables(page: str) -> str:
 def demo() -> str:
     """What `make demo` measured."""
     rows = _record("demo.json")["rows"]
-    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}", _range(r)] for n, r in rows.items()]
-    return _table(["digits, 64 steps", "test accuracy", "bytes", "singular values of W_q"], lines)
+    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}"] for n, r in rows.items()]
+    return _table(["digits, one pixel per step", "test accuracy", "bytes"], lines)
 
 
 def host() -> str:
@@ -140,15 +140,17 @@ def programs() -> str:
 
 
 def real() -> str:
-    """Real recordings, beside an LSTM of as many units."""
-    lines = []
+    """Real recordings: a stack of rotations, the single layer, and an LSTM of as many units as that."""
+    lines, stacks = [], _record("stacks.json")
     for name, seen in _record("real.json").items():
-        ours, lstm, simple = (seen["methods"][key] for key in ("qornn", "lstm", "logistic"))
-        accuracy = [f"{m['accuracy']:.1f} %" for m in (ours, lstm, simple)]
-        sizes = [f"{m['bytes']:,}" for m in (ours, lstm)]
+        single, lstm, simple = (seen["methods"][key] for key in ("qornn", "lstm", "logistic"))
+        stack = {"accuracy": stacks[name]["accuracy"], "bytes": max(run["bytes"] for run in stacks[name]["runs"])}
+        accuracy = [f"{m['accuracy']:.1f} %" for m in (stack, single, lstm, simple)]
+        sizes = [f"{m['bytes']:,}" for m in (stack, single, lstm)]
         lines.append([name, f"{seen['samples']} × {seen['channels']}", *accuracy, *sizes])
-    networks = ["4-bit integers", "LSTM, float32", "logistic regression on features"]
-    return _table(["recordings", "samples × channels", *networks, "bytes", "bytes of the LSTM"], lines)
+    networks = ["stack, 4-bit integers", "single layer, 4-bit integers", "LSTM, float32", "features"]
+    sizes = [f"bytes of the {network}" for network in ("stack", "single layer", "LSTM")]
+    return _table(["recordings", "samples × channels", *networks, *sizes], lines)
 
 
 def stacks() -> str:
@@ -284,10 +286,6 @@ def _on_device(seen: dict[str, Any]) -> list[str]:
     counts = [f"{seen[f'instructions_per_{what}']:,}" for what in ("step", "readout")]
     memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
     return [*counts, *memory, "yes" if seen["exact"] else "no"]
-
-
-def _range(row: dict[str, Any]) -> str:
-    return f"{row['sigma_min']:.3f} to {row['sigma_max']:.3f}" if "sigma_min" in row else "the same"
 
 
 def _count(value: int | None) -> str:

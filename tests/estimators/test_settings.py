@@ -38,6 +38,7 @@ BY_MAP = (
     "pairs",
     "lr",
     "validation_fraction",
+    "noise",
     "mixup",
     "warp",
 )  # None leaves them to the map

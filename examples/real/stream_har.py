@@ -151,7 +151,9 @@ def by_session(program: IntegerProgram, x: np.ndarray, reset: int) -> np.ndarray
         answer = int(session.y.argmax())
         for t in range(start, stop):
             if (t - start + 1) % window == 0:
-                answer = int(session.step(x[t - window + 1 : t + 1].reshape(-1)).argmax())
+                # clipped as in the C: a sensor may give -32768, which is kept for missing samples
+                raw = program.input.clip(x[t - window + 1 : t + 1].reshape(-1))
+                answer = int(session.step(raw).argmax())
             found.append(answer)
     return np.array(found)
 

@@ -168,6 +168,37 @@ def stacks() -> str:
     return _table([*columns, "one layer", "LSTM, float32", "features", "seconds of training"], lines)
 
 
+def har_tried() -> str:
+    """All settings that were tried for human activity, on held-out people of the training part."""
+    lines = []
+    for i, seen in enumerate(_record("stacks.json")["har"]["validation"]):
+        own = {key: value for key, value in seen["settings"].items() if key != "validation_fraction"}  # 0 in all
+        words = ", ".join(f"`{key}={value!r}`" for key, value in own.items())
+        parts = ", ".join(f"{value:.1f}" for value in seen["folds"])
+        lines.append([words if i else f"**chosen**: {words}", f"{seen['accuracy']:.1f}", parts])
+    return _table(["settings", "mean accuracy, %", "each fifth of the people"], lines)
+
+
+def har_stream() -> str:
+    """Whole recordings of the test people, sample by sample through the C."""
+    seen = _record("stream-har.json")
+    warm_up = seen["warm_up"]
+    lines = [
+        ["test people", seen["people"]],
+        ["samples", f"{seen['samples']:,}"],
+        ["answers of the C that differ from Python", seen["differences"]],
+        [f"accuracy after {seen['reset']} samples, %", f"{seen['accuracy']:.1f}"],
+        [f"accuracy of the {warm_up['sequences']:,} sequences of one activity, %", f"{warm_up['accuracy']:.1f}"],
+        *(
+            [f"warm-up latency, {name}", f"{warm_up[key]} samples, {warm_up[f'{key}_seconds']:.2f} s"]
+            for name, key in (("median", "median"), ("90th percentile", "p90"))
+        ),
+        ["bytes of the network", f"{seen['true_bytes']:,}"],
+        ["bytes of its state, and of a window of samples", f"{seen['state_bytes']}, {seen['window_bytes']}"],
+    ]
+    return _table(["streamed", ""], lines)
+
+
 HEARTBEATS = {  # keys of results/ecg.json
     "stack": "stack, 4-bit weights, integers",
     "logistic": "logistic regression on features, float",
@@ -270,6 +301,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "zoo": programs,
     "real": real,
     "stacks": stacks,
+    "har-tried": har_tried,
+    "har-stream": har_stream,
     "heartbeats": heartbeats,
     "heartbeats-tried": heartbeats_tried,
     "keywords": keywords,

@@ -30,7 +30,7 @@ from qornn.errors import QornnError
 from qornn.integer.program import IntegerProgram
 
 COMMON: dict[str, Any] = {"map": "rotations", "layers": 2, "width": 16, "bits": 4, "activation_bits": 8}
-COMMON |= {"skip": False, "mixup": 0.0, "warp": 0.0}
+COMMON |= {"skip": False, "mixup": 0.0, "warp": 0.0, "noise": 0.1}
 # What was tried on held-out parts, the chosen one first; all else are the estimator's defaults.
 WHOLE = {"validation_fraction": 0.0}  # one cycle needs no early stopping
 # Sitting and standing differ by small vibrations, which differences show.

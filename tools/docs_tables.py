@@ -61,8 +61,8 @@ def with_tables(page: str) -> str:
 def demo() -> str:
     """What `make demo` measured."""
     rows = _record("demo.json")["rows"]
-    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}", _range(r)] for n, r in rows.items()]
-    return _table(["digits, 64 steps", "test accuracy", "bytes", "singular values of W_q"], lines)
+    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}"] for n, r in rows.items()]
+    return _table(["digits, one pixel per step", "test accuracy", "bytes"], lines)
 
 
 def host() -> str:
@@ -156,15 +156,17 @@ def programs() -> str:
 
 
 def real() -> str:
-    """Real recordings, beside an LSTM of as many units."""
-    lines = []
+    """Real recordings: a stack of rotations, the single layer, and an LSTM of as many units as that."""
+    lines, stacks = [], _record("stacks.json")
     for name, seen in _record("real.json").items():
-        ours, lstm, simple = (seen["methods"][key] for key in ("qornn", "lstm", "logistic"))
-        accuracy = [f"{m['accuracy']:.1f} %" for m in (ours, lstm, simple)]
-        sizes = [f"{m['bytes']:,}" for m in (ours, lstm)]
+        single, lstm, simple = (seen["methods"][key] for key in ("qornn", "lstm", "logistic"))
+        stack = {"accuracy": stacks[name]["accuracy"], "bytes": max(run["bytes"] for run in stacks[name]["runs"])}
+        accuracy = [f"{m['accuracy']:.1f} %" for m in (stack, single, lstm, simple)]
+        sizes = [f"{m['bytes']:,}" for m in (stack, single, lstm)]
         lines.append([name, f"{seen['samples']} × {seen['channels']}", *accuracy, *sizes])
-    networks = ["4-bit integers", "LSTM, float32", "logistic regression on features"]
-    return _table(["recordings", "samples × channels", *networks, "bytes", "bytes of the LSTM"], lines)
+    networks = ["stack, 4-bit integers", "single layer, 4-bit integers", "LSTM, float32", "features"]
+    sizes = [f"bytes of the {network}" for network in ("stack", "single layer", "LSTM")]
+    return _table(["recordings", "samples × channels", *networks, *sizes], lines)
 
 
 def stacks() -> str:
@@ -180,6 +182,37 @@ def stacks() -> str:
         lines.append([name, *figures, *beside, f"{seen['seconds']:.0f}"])
     columns = ["recordings", "accuracy, %", "every seed", "bytes", "instructions per sample, Cortex-M4"]
     return _table([*columns, "one layer", "LSTM, float32", "features", "seconds of training"], lines)
+
+
+def har_tried() -> str:
+    """All settings that were tried for human activity, on held-out people of the training part."""
+    lines = []
+    for i, seen in enumerate(_record("stacks.json")["har"]["validation"]):
+        own = {key: value for key, value in seen["settings"].items() if key != "validation_fraction"}  # 0 in all
+        words = ", ".join(f"`{key}={value!r}`" for key, value in own.items())
+        parts = ", ".join(f"{value:.1f}" for value in seen["folds"])
+        lines.append([words if i else f"**chosen**: {words}", f"{seen['accuracy']:.1f}", parts])
+    return _table(["settings", "mean accuracy, %", "each fifth of the people"], lines)
+
+
+def har_stream() -> str:
+    """Whole recordings of the test people, sample by sample through the C."""
+    seen = _record("stream-har.json")
+    warm_up = seen["warm_up"]
+    lines = [
+        ["test people", seen["people"]],
+        ["samples", f"{seen['samples']:,}"],
+        ["answers of the C that differ from Python", seen["differences"]],
+        [f"accuracy after {seen['reset']} samples, %", f"{seen['accuracy']:.1f}"],
+        [f"accuracy of the {warm_up['sequences']:,} sequences of one activity, %", f"{warm_up['accuracy']:.1f}"],
+        *(
+            [f"warm-up latency, {name}", f"{warm_up[key]} samples, {warm_up[f'{key}_seconds']:.2f} s"]
+            for name, key in (("median", "median"), ("90th percentile", "p90"))
+        ),
+        ["bytes of the network", f"{seen['true_bytes']:,}"],
+        ["bytes of its state, and of a window of samples", f"{seen['state_bytes']}, {seen['window_bytes']}"],
+    ]
+    return _table(["streamed", ""], lines)
 
 
 HEARTBEATS = {  # keys of results/ecg.json
@@ -285,6 +318,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "zoo": programs,
     "real": real,
     "stacks": stacks,
+    "har-tried": har_tried,
+    "har-stream": har_stream,
     "heartbeats": heartbeats,
     "heartbeats-tried": heartbeats_tried,
     "keywords": keywords,
@@ -301,10 +336,6 @@ def _on_device(seen: dict[str, Any]) -> list[str]:
     counts = [f"{seen[f'instructions_per_{what}']:,}" for what in ("step", "readout")]
     memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
     return [*counts, *memory, "yes" if seen["exact"] else "no"]
-
-
-def _range(row: dict[str, Any]) -> str:
-    return f"{row['sigma_min']:.3f} to {row['sigma_max']:.3f}" if "sigma_min" in row else "the same"
 
 
 def _count(value: int | None) -> str:

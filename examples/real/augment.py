@@ -11,20 +11,20 @@ DEGREES = 20.0  # deviation of the angle: a phone sits askew in a pocket
 INT16 = np.iinfo(np.int16)
 
 
-def with_turned_copies(data: Data, copies: int, seed: int) -> Data:
+def with_turned_copies(data: Data, copies: int, seed: int, *, degrees: float = DEGREES) -> Data:
     """The training data, and so many copies of it, each sequence with its sensor axes turned at random.
 
     Channels are axes in threes: x, y, z of the accelerometer, then of the gyroscope, which turn together.
     """
     rng = np.random.default_rng(seed)
-    x = [data.x_train, *(turned(data.x_train, rng) for _ in range(copies))]
+    x = [data.x_train, *(turned(data.x_train, rng, degrees=degrees) for _ in range(copies))]
     groups = None if data.groups is None else np.tile(data.groups, copies + 1)
     return replace(data, x_train=np.concatenate(x), y_train=np.tile(data.y_train, copies + 1), groups=groups)
 
 
-def turned(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Every sequence about its own axis, by an angle of 0 ± DEGREES; integers stay integers.  # (N, T, 3k)"""
-    R = rotations(rng.normal(size=(len(x), 3)), np.deg2rad(DEGREES) * rng.normal(size=len(x)))
+def turned(x: np.ndarray, rng: np.random.Generator, *, degrees: float = DEGREES) -> np.ndarray:
+    """Every sequence about its own axis, by an angle of 0 ± degrees; integers stay integers.  # (N, T, 3k)"""
+    R = rotations(rng.normal(size=(len(x), 3)), np.deg2rad(degrees) * rng.normal(size=len(x)))
     axes = x.reshape(*x.shape[:2], -1, 3)
     found = np.einsum("nij,ntkj->ntki", R, axes.astype(np.float64)).reshape(x.shape)
     return np.rint(found).clip(INT16.min, INT16.max).astype(x.dtype) if x.dtype.kind == "i" else found.astype(x.dtype)

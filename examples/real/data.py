@@ -22,6 +22,7 @@ HAPT_URL = (
 )
 UCR_URL = "https://timeseriesclassification.com/aeon-toolkit/{name}.zip"
 SAMPLES = 128  # of a window of HAR, 2.56 s
+RATE = 50  # samples of HAR per second
 BASIC = 6  # activities; the six transitions between postures that follow are left out, as in UCI HAR
 
 

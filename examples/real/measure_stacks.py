@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from augment import with_turned_copies
+from augment import DEGREES, with_turned_copies
 from data import SETS, Data
 from methods import qornn_and_program
 
@@ -30,9 +30,11 @@ from qornn.errors import QornnError
 from qornn.integer.program import IntegerProgram
 
 COMMON: dict[str, Any] = {"map": "rotations", "layers": 2, "width": 16, "bits": 4, "activation_bits": 8}
-COMMON |= {"skip": False, "mixup": 0.0}
+COMMON |= {"skip": False, "mixup": 0.0, "warp": 0.0, "noise": 0.1}
 # What was tried on held-out parts, the chosen one first; all else are the estimator's defaults.
 WHOLE = {"validation_fraction": 0.0}  # one cycle needs no early stopping
+# Sitting and standing differ by small vibrations, which differences show.
+HAR = {"window": 2, "differences": True, "lr": 6e-3, "noise": 0.0, "dropout": 0.1, **WHOLE}
 TRIED: dict[str, list[dict[str, Any]]] = {
     "forda": [
         {"window": 4, "lr": 1e-2, "noise": 0.0, "max_epochs": 50, **WHOLE},
@@ -46,6 +48,14 @@ TRIED: dict[str, list[dict[str, Any]]] = {
         {"window": 2, **WHOLE},
     ],
     "har": [
+        {**HAR, "width": 18, "pairs": 17, "skip": True, "max_epochs": 4, "turned": 7},
+        {**HAR, "width": 18, "max_epochs": 4, "turned": 7},
+        {**HAR, "width": 20, "pairs": 19, "max_epochs": 3, "turned": 15},
+        {**HAR, "window": 4, "width": 18, "max_epochs": 4, "turned": 7},
+        {**HAR, "width": 18, "max_epochs": 4, "turned": 7, "degrees": 35.0},
+        {**HAR, "width": 18, "max_epochs": 4, "turned": 7, "mixup": 0.3},
+        {**HAR, "width": 18, "max_epochs": 4, "turned": 7, "degrees": 12.0},
+        {**HAR, "width": 20, "pairs": 19, "noise": 0.1, "max_epochs": 4, "turned": 7},
         {"window": 2, "width": 18, "lr": 6e-3, "dropout": 0.1, "max_epochs": 4, "turned": 7, **WHOLE},
         {"window": 2, "lr": 6e-3, "max_epochs": 4, "turned": 7, **WHOLE},
         {"window": 2, "lr": 6e-3, "noise": 0.0, "dropout": 0.1, "max_epochs": 12, **WHOLE},
@@ -73,14 +83,24 @@ def main() -> None:
             data = SETS[name](options.data_dir)
             found = recorded().get(name, {})
             if options.validate:
-                found["validation"] = [tried(name, data, settings) for settings in TRIED[name]]
+                for seen in validated(name, data, found.get("validation", [])):
+                    found |= {"validation": seen}
+                    keep_record(name, found)
             if options.record or options.keep:
-                seen = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
-                found |= seen if options.record else {}
-            kept = recorded() | {name: found}
-            write_atomically(RECORD, to_json({key: kept[key] for key in TRIED if key in kept}, indent=1) + "\n")
+                whole = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+                found |= whole if options.record else {}
+            keep_record(name, found)
     except QornnError as error:
         sys.exit(f"error: {error}")
+
+
+def validated(name: str, data: Data, known: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """All settings, in their order, with one more after each; those of the record are not run again."""
+    by_settings = {to_json(found["settings"]): found for found in known}
+    for settings in TRIED[name]:
+        key = to_json(settings)
+        by_settings[key] = by_settings.get(key) or tried(name, data, settings)
+        yield [by_settings[key] for key in map(to_json, TRIED[name]) if key in by_settings]
 
 
 def tried(name: str, data: Data, settings: dict[str, Any]) -> dict[str, Any]:
@@ -92,9 +112,15 @@ def tried(name: str, data: Data, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(data: Data, settings: dict[str, Any], seed: int) -> tuple[dict[str, Any], IntegerProgram]:
-    """One training; `turned` says how many copies with turned sensor axes are trained on besides."""
-    own = {key: value for key, value in settings.items() if key != "turned"}
-    return qornn_and_program(with_turned_copies(data, settings.get("turned", 0), seed), own, seed)
+    """One training, measured."""
+    return qornn_and_program(*prepared(data, settings, seed), seed)
+
+
+def prepared(data: Data, settings: dict[str, Any], seed: int) -> tuple[Data, dict[str, Any]]:
+    """The data with `turned` copies more, the sensor axes turned by 0 ± `degrees`, and the estimator's own settings."""
+    own = dict(settings)
+    copies, degrees = own.pop("turned", 0), own.pop("degrees", DEGREES)
+    return with_turned_copies(data, copies, seed, degrees=degrees), own
 
 
 def folds(data: Data, count: int) -> Iterator[Data]:
@@ -157,6 +183,12 @@ def keep_program(folder: Path, name: str, data: Data, run: dict[str, Any], progr
         "settings": program.provenance["estimator"],
     }
     write_atomically(file.with_suffix(".json"), to_json(record, indent=1) + "\n")
+
+
+def keep_record(name: str, found: dict[str, Any]) -> None:
+    """This data set in the record, the others as they were."""
+    kept = recorded() | {name: found}
+    write_atomically(RECORD, to_json({key: kept[key] for key in TRIED if key in kept}, indent=1) + "\n")
 
 
 def recorded() -> dict[str, Any]:

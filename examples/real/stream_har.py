@@ -1,9 +1,11 @@
 """Human activity sample by sample: raw int16 sensor values into generated C, every answer as in Python.
 
     python examples/real/stream_har.py --data-dir DATA -o OUT [--program OUT/har.qornn] [--user 2 --reset 128]
+    python examples/real/stream_har.py --data-dir DATA -o OUT --record      # for docs/real-data.md
 
-Trains the network of compare.py (or takes a program), exports C to OUT, compiles it there with stream_main.c, and feeds
-it whole recordings of a person the network has never seen.
+Trains the stack of measure_stacks.py (or takes a program), exports C to OUT, compiles it there with stream_main.c, and
+feeds it whole recordings of people the network has never seen. Says how many answers are right, and after how many
+samples of a sequence the answer stays right (warm-up latency).
 """
 
 from __future__ import annotations
@@ -17,50 +19,60 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compare import SETTINGS
-from data import SAMPLES, Recording, har, har_recordings
+from data import RATE, SAMPLES, Recording, har, har_recordings
+from measure_stacks import COMMON, TRIED, prepared
 from methods import MEASURED, TARGET, fitted
 
 import qornn
-from qornn import QORNNClassifier
-from qornn._io.files import to_json
+from qornn import QORNNClassifier, __version__
+from qornn._io.files import to_json, write_atomically
 from qornn.errors import QornnError, SettingsError
+from qornn.fit.latency import Latency, until_it_stays
 from qornn.integer.program import IntegerProgram
 from qornn.verify import measure
 from qornn.verify.build import host_compiler
 from qornn.verify.folder import find
 
 NAME, CHANNELS = "har", 6  # as stream_main.c has them
+SETTINGS = COMMON | TRIED["har"][0]
+RECORD = Path(__file__).parent.parent.parent / "results" / "stream-har.json"
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "alloca", "sbrk", "mmap"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data-dir", required=True, type=Path, help="holds har/hapt.npz, see docs/real-data.md")
-    parser.add_argument("-o", "--out", required=True, type=Path, help="the folder for the C")
-    parser.add_argument("--program", type=Path, help="a .qornn file of an earlier run, instead of training")
-    parser.add_argument("--user", type=int, default=2, help="whose recordings; a test user")
-    parser.add_argument("--reset", type=int, default=SAMPLES, help="samples of a sequence; 0: no end")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data-dir", required=True, type=Path, help="Holds har/hapt.npz, see docs/real-data.md.")
+    parser.add_argument("-o", "--out", required=True, type=Path, help="The folder for the C.")
+    parser.add_argument("--program", type=Path, help="A .qornn file of an earlier run. Default: a network is trained.")
+    parser.add_argument("--user", type=int, help="One test person. Default: all of them.")
+    parser.add_argument("--reset", type=int, default=SAMPLES, help="Samples per sequence; 0: no end. Default: 128.")
+    parser.add_argument("--seed", type=int, default=0, help="Of the training. Default: 0.")
+    parser.add_argument("--record", action="store_true", help="Write the figures to results/stream-har.json.")
     options = parser.parse_args()
+    if options.record and (options.program or options.user is not None or options.reset != SAMPLES):
+        parser.error("--record is of the trained network, all test people and sequences of 128 samples")
     try:
         recordings = of_user(har_recordings(options.data_dir), options.user)
+        source: QORNNClassifier | IntegerProgram
         if options.program is None:
             print("training", file=sys.stderr)
-            source, _ = fitted(har(options.data_dir), SETTINGS["har"], options.seed)
+            source, _ = fitted(*prepared(har(options.data_dir), SETTINGS, options.seed), options.seed)
         else:
             source = qornn.load(options.program)
         found = stream(source, recordings, options.out, reset=options.reset)
     except QornnError as error:
         sys.exit(f"error: {error}")
     print(to_json(found, indent=1))
+    if options.record:
+        facts = {"version": __version__, "settings": SETTINGS, "seed": options.seed}
+        write_atomically(RECORD, to_json(facts | found, indent=1) + "\n")
     sys.exit(0 if found["differences"] == 0 and not found["allocators"] else 1)
 
 
-def of_user(recordings: list[Recording], user: int) -> list[Recording]:
-    """That person's."""
-    found = [r for r in recordings if r.user == user]
+def of_user(recordings: list[Recording], user: int | None) -> list[Recording]:
+    """That person's; None: everybody's."""
+    found = [r for r in recordings if user in (None, r.user)]
     if not found:
         users = ", ".join(map(str, sorted({r.user for r in recordings})))
         raise SettingsError(f"user {user} is not in the test set; choose from {users}")
@@ -75,6 +87,7 @@ def stream(
     check(program)
     executable = build(program, out)
     differences, asked, right, said = 0, 0, 0, {}
+    warm_up: list[int | None] = []
     for recording in recordings:
         in_c, said = run(executable, recording.x, reset)
         in_python = by_session(program, recording.x, reset)
@@ -83,14 +96,18 @@ def stream(
             differences += int((source.classes_[in_c] != by_estimator(source, recording.x, reset)).sum())
         at, wanted = asked_at(program, recording, reset)
         asked, right = asked + len(at), right + int((in_c[at] == wanted).sum())
+        warm_up += warm_ups(program, recording, in_c, reset)
     external = external_symbols(out)
     return {
+        "people": len({recording.user for recording in recordings}),
         "recordings": len(recordings),
         "samples": sum(len(recording.x) for recording in recordings),
         "differences": differences,
         "window": program.input.n_raw // CHANNELS,
         "reset": reset,
-        "right_percent": round(100 * right / asked, 2) if asked else None,
+        "true_bytes": program.true_bytes,
+        "accuracy": round(100 * right / asked, 2) if asked else None,
+        "warm_up": latency(warm_up),
         "state_bytes": said["state_bytes"],  # sizeof, by the compiler of this machine
         "window_bytes": said["window_bytes"],
         "external_symbols": external,
@@ -104,8 +121,8 @@ def check(program: IntegerProgram) -> None:
     scale = program.provenance.get("input", {}).get("raw_scale", [1])
     if program.input.n_raw % CHANNELS or set(scale) != {1}:
         raise SettingsError(
-            f"the program reads {program.input.n_raw} numbers a step, in units of {max(scale):g}; this example streams "
-            f"raw int16 samples of {CHANNELS} channels: fit on such integers"
+            f"the program reads {program.input.n_raw} numbers per step, in units of {max(scale):g}; this example "
+            f"streams raw int16 samples of {CHANNELS} channels: fit on such integers"
         )
 
 
@@ -134,7 +151,9 @@ def by_session(program: IntegerProgram, x: np.ndarray, reset: int) -> np.ndarray
         answer = int(session.y.argmax())
         for t in range(start, stop):
             if (t - start + 1) % window == 0:
-                answer = int(session.step(x[t - window + 1 : t + 1].reshape(-1)).argmax())
+                # clipped as in the C: a sensor may give -32768, which is kept for missing samples
+                raw = program.input.clip(x[t - window + 1 : t + 1].reshape(-1))
+                answer = int(session.step(raw).argmax())
             found.append(answer)
     return np.array(found)
 
@@ -152,9 +171,34 @@ def asked_at(program: IntegerProgram, recording: Recording, reset: int) -> tuple
     """Where an answer is due and known: a sequence's last sample, or without ends every window's; and the answers."""
     every = reset or program.input.n_raw // CHANNELS
     ends = np.arange(every - 1, len(recording.x), every)
-    names = np.array([int(name) for name in program.provenance.get("classes", [])], np.int64)
+    names = classes(program)
     at = ends[np.isin(recording.label[ends], names)]
     return at, np.searchsorted(names, recording.label[at])
+
+
+def warm_ups(program: IntegerProgram, recording: Recording, answers: np.ndarray, reset: int) -> list[int | None]:
+    """Of each whole sequence of one activity, the samples until its answer stays right; None where it ends wrong."""
+    names, window, found = classes(program), program.input.n_raw // CHANNELS, []
+    for start, stop in _sequences(len(recording.x), reset):
+        label = recording.label[start]
+        if stop - start == reset and label in names and (recording.label[start:stop] == label).all():
+            # after every step of the network: before the first one there is no answer
+            steps = until_it_stays(names[answers[start + window - 1 : stop : window]] == label)
+            found.append(None if steps is None else steps * window)
+    return found
+
+
+def latency(warm_up: list[int | None]) -> dict[str, Any]:
+    """Median and 90th percentile of the sequences that end right, in samples and in seconds, beside the accuracy."""
+    ends_right = np.array([samples for samples in warm_up if samples is not None], np.int64)
+    figures = Latency(ends_right, len(warm_up)).figures()
+    seconds = {f"{key}_seconds": figures[key] and round(figures[key] / RATE, 2) for key in ("median", "p90")}
+    return figures | seconds | {"accuracy": round(100 * len(ends_right) / len(warm_up), 2) if warm_up else None}
+
+
+def classes(program: IntegerProgram) -> np.ndarray:
+    """The labels, in the order of the program's outputs."""
+    return np.array([int(name) for name in program.provenance.get("classes", [])], np.int64)
 
 
 def external_symbols(out: Path) -> list[str] | None:

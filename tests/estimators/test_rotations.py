@@ -1,6 +1,7 @@
 """The estimators with map="rotations": what is trained, predicted, streamed and exported are the same integers."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -381,11 +382,26 @@ def test_auto_goes_by_the_median_length_and_the_shortest_fills_a_step():
 
 
 @pytest.mark.parametrize(
-    ("n", "asked", "found"), [(999, None, 0.3), (1000, None, 0.0), (5, 0.0, 0.0), (2000, 0.7, 0.7)]
+    ("n", "asked", "found"), [(3999, None, 0.3), (4000, None, 0.0), (5, 0.0, 0.0), (2000, 0.7, 0.7)]
 )
 def test_few_sequences_are_mixed(n, asked, found):
     assert design_of(tiny(mixup=asked)).mixup(n) == found
     assert design_of(tiny(map="bjorck", mixup=asked)).mixup(n) == (asked or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("n", "asked", "classes", "found"),
+    [
+        (999, None, True, 0.03),
+        (999, None, False, 0.0),
+        (1000, None, True, 0.0),
+        (5, 0.0, True, 0.0),
+        (2000, 0.1, False, 0.1),
+    ],
+)
+def test_few_sequences_with_classes_are_warped(n, asked, classes, found):
+    assert design_of(tiny(warp=asked)).warp(n, classes=classes) == found
+    assert design_of(tiny(map="bjorck", warp=asked)).warp(n, classes=classes) == (asked or 0.0)
 
 
 @pytest.fixture
@@ -432,7 +448,7 @@ def test_where_nothing_is_open_or_little_data_could_decide_one_network_is_traine
     ("n", "batch", "epochs"), [(24, "auto", 100), (24, 12, 50), (240, "auto", 30), (24, 24, 100), (64, 64, 50)]
 )
 def test_a_cycle_has_30_epochs_and_as_many_steps_as_its_batches_ask_for(n, batch, epochs, monkeypatch):
-    assert (stacked.EPOCHS, stacked.STEPS) == (30, (1500, 3000))
+    assert (stacked.EPOCHS, stacked.STEPS) == (30, (3000, 6000))
     monkeypatch.setattr(stacked, "STEPS", (50, 100))
     X, f = waves(n, T=3)
     clf = tiny(max_epochs=None, batch_size=batch).fit(X, labels(f))
@@ -446,3 +462,13 @@ def test_steps_are_frozen_at_the_end():
     assert len(steps) == 5
     assert all(s.started and s.frozen for s in steps)
     assert not model.training
+
+
+def test_verbose_numbers_the_networks_and_says_how_long_it_takes(capsys):
+    X, f = waves(120, T=130)
+    tiny(max_epochs=2, verbose=True).set_params(window="auto").fit(X, labels(f))
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("network")]
+    assert [line[:14] for line in told] == [f"network {number} of 3" for number in (1, 2, 3)]
+    assert "not warped" in told[1]
+    assert re.search(r", about \d+ s more$", told[1])
+    assert re.search(r"the better one on all sequences: .*, about \d+ s more$", told[2])

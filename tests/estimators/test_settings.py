@@ -38,14 +38,16 @@ BY_MAP = (
     "pairs",
     "lr",
     "validation_fraction",
+    "noise",
     "mixup",
+    "warp",
 )  # None leaves them to the map
 FINE = {(name, "None") for name in ("activation", "bits", "random_state", *BY_MAP)} | {
     (name, "past float")
     for name in ("batch_size", "patience", "max_epochs", "n_hidden")  # counts have no end
 }
 NAMES = (
-    "lr noise mixup validation_fraction batch_size max_epochs patience n_hidden window bits map activation "
+    "lr noise mixup warp validation_fraction batch_size max_epochs patience n_hidden window bits map activation "
     "activation_bits"
 )
 

@@ -13,6 +13,12 @@ def test_turning_keeps_lengths_and_angles_between_sensors():
         assert np.allclose(before, after, atol=1e-9)  # round-off of three products
 
 
+def test_a_larger_deviation_turns_further():
+    x = np.random.default_rng(0).normal(size=(200, 1, 3))
+    near, far = (turned(x, np.random.default_rng(1), degrees=degrees) for degrees in (5.0, 30.0))
+    assert np.abs(far - x).mean() > 3 * np.abs(near - x).mean()
+
+
 def test_rotations_are_orthogonal_and_turn_by_the_angle():
     angles = np.array([0.0, 0.3, -2.0])
     R = rotations(np.array([[1.0, 2, 3], [0, 0, 1], [-1, 0, 5]]), angles)

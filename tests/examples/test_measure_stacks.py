@@ -32,6 +32,23 @@ def test_without_people_a_fifth_of_every_class_is_held_out(waves):
             assert held == all_ // 5
 
 
+def test_settings_of_the_record_are_not_run_again(waves, monkeypatch):
+    ran = []
+    monkeypatch.setitem(stacks.TRIED, "har", [{"width": 4}, {"width": 5}, {"width": 6}])
+    monkeypatch.setattr(stacks, "tried", lambda name, data, settings: ran.append(settings) or {"settings": settings})
+    known = [{"settings": {"width": 9}}, {"settings": {"width": 5}, "accuracy": 90.0}]
+    *_, last = stacks.validated("har", waves, known)
+    assert ran == [{"width": 4}, {"width": 6}]
+    assert last == [{"settings": {"width": 4}}, known[1], {"settings": {"width": 6}}]
+
+
+def test_settings_of_the_copies_are_not_the_estimators(waves):
+    settings = {"width": 4, "turned": 2, "degrees": 0.0}
+    data, own = stacks.prepared(waves, settings, seed=0)
+    assert own == {"width": 4}
+    assert (data.x_train == np.tile(waves.x_train, (3, 1, 1))).all()  # turned by 0°
+
+
 @pytest.mark.slow
 def test_a_kept_program_is_the_one_that_was_measured(waves, tmp_path, monkeypatch):
     found = stacks.measured("har", waves, TINY, [0, 1], tmp_path)

@@ -6,7 +6,7 @@ import data
 import numpy as np
 import pytest
 import stream_har
-from compare import SETTINGS
+from measure_stacks import prepared
 from methods import fitted
 
 import qornn
@@ -14,7 +14,7 @@ from qornn.errors import QornnError, SettingsError
 from qornn.integer.program import IntegerProgram
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-TINY = {"map": "bjorck", "n_hidden": 12, "window": 4, "max_epochs": 5}
+TINY = {"width": 8, "layers": 1, "skip": False, "differences": True, "window": 4, "max_epochs": 8}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,8 @@ def clf(waves):
 
 @pytest.fixture(scope="module")
 def recordings(waves):
-    x = waves.x_test.reshape(-1, 6)
+    x = waves.x_test.reshape(-1, 6).copy()
+    x[500, 2] = -32768  # as a sensor at its limit gives it
     return [data.Recording(user=2, x=x[:1001], label=np.repeat(waves.y_test, 32)[:1001])]
 
 
@@ -44,15 +45,41 @@ def test_every_answer_in_c_is_that_of_python(clf, recordings, tmp_path, monkeypa
     assert found["differences"] == 0
     assert found["window"] == 4
     if reset == 32:  # sequences as it has learned them
-        assert found["right_percent"] > 90
-    # now, two buffers of 12 states (16 for whole words of weights) and the inputs of a step
-    assert found["state_bytes"] == 4 + 2 * 2 * 16 + 2 * 24
+        assert found["accuracy"] > 90
+        assert 4 <= found["warm_up"]["median"] <= 32
+        assert found["warm_up"]["median_seconds"] == found["warm_up"]["median"] / 50
+    # sums of 8 outputs and their count; outputs of both mixes, states of the rotations, inputs, last raw samples
+    assert found["state_bytes"] == 4 * (8 + 1) + 2 * (8 + 8 + 2 * 8 + 2 * 24 + 6)
     assert found["window_bytes"] == 2 * 24
 
 
 def test_both_classes_are_among_the_answers(clf, recordings, built):
     answers, _ = stream_har.run(built[1], recordings[0].x, 32)
     assert set(answers) == {0, 1}
+
+
+# Sequences of 8 samples, 4 per step; the labels 1 and 2 are the answers 0 and 1.
+@pytest.mark.parametrize(
+    ("labels", "answers", "expected"),
+    [
+        ([1] * 8, [1, 1, 1, 0, 0, 0, 0, 0], [4]),  # the answer before the first step does not count
+        ([1] * 8, [0, 0, 0, 1, 1, 1, 1, 0], [8]),
+        ([2] * 8, [1, 1, 1, 1, 1, 1, 1, 0], [None]),  # it ends wrong
+        ([1] * 7 + [2], [0] * 8, []),  # two activities
+        ([5] * 8, [0] * 8, []),  # none that the network knows
+        ([1] * 15, [0] * 15, [4]),  # the second sequence is cut short
+    ],
+)
+def test_warm_up_ends_where_the_answer_stays_right(clf, labels, answers, expected):
+    recording = data.Recording(user=2, x=np.zeros((len(labels), 6), np.int16), label=np.array(labels))
+    assert stream_har.warm_ups(clf.to_program(), recording, np.array(answers), 8) == expected
+
+
+def test_latency_is_of_the_sequences_that_end_right():
+    found = stream_har.latency([4, 8, None, 12])
+    assert (found["median"], found["median_seconds"]) == (8, 0.16)
+    assert (found["right"], found["sequences"], found["accuracy"]) == (3, 4, 75.0)
+    assert stream_har.latency([])["median_seconds"] is None
 
 
 @pytest.mark.slow
@@ -113,10 +140,11 @@ def test_the_steps_are_exact_on_an_emulated_device(built):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     found = stream_har.on_device(built[0])
     assert found["exact"]
-    assert found["instructions_per_step"] > 12 * (12 + 24) / 2  # a few instructions a weight
+    assert found["instructions_per_step"] > 8 * (48 + 32) / 2  # a few instructions per weight
 
 
 def test_only_test_users_are_streamed(recordings):
+    assert stream_har.of_user(recordings, None) == stream_har.of_user(recordings, 2) == recordings
     with pytest.raises(SettingsError, match="user 1 is not in the test set; choose from 2"):
         stream_har.of_user(recordings, 1)
 
@@ -125,7 +153,8 @@ def test_only_test_users_are_streamed(recordings):
 def test_a_whole_recording_of_a_person(real_data, tmp_path):
     """Little training: what counts here is that C and Python agree on true signals."""
     root = real_data("har/hapt.npz")
-    clf, _ = fitted(data.har(root), SETTINGS["har"] | {"max_epochs": 1, "n_hidden": 24}, 0)
+    settings = stream_har.SETTINGS | {"max_epochs": 1, "turned": 0}
+    clf, _ = fitted(*prepared(data.har(root), settings, 0), 0)
     found = stream_har.stream(clf, stream_har.of_user(data.har_recordings(root), 2)[:1], tmp_path / "out", reset=128)
     assert found["samples"] > 10_000
     assert found["differences"] == 0

@@ -107,3 +107,36 @@ def test_sequences_of_different_lengths_are_not_mixed():
         sequences={"train": of_lengths(3, 1, 2)}, targets={"train": np.array([0, 1, 0])}, classes=2, mixup=1.0
     )
     assert sorted(task.batch("train", 0, 3, seed=0).x.amax((1, 2)).tolist()) == [1, 2, 3]
+
+
+def test_half_of_the_training_sequences_are_copies_of_themselves():
+    x = np.arange(40, dtype=np.float32)[:, None, None].repeat(3, 1)
+    copies = Sequences(np.concatenate([x + 100, x + 200]), None)
+    y = np.arange(40) % 2
+    both = {"train": Sequences(x, None), "validation": Sequences(x, None)}
+    task = Arrays(sequences=both, targets={"train": y, "validation": y}, classes=2, copies=copies)
+    batch = task.batch("train", 0, 40, seed=1)
+    assert torch.equal(batch.x, task.batch("train", 0, 40, seed=1).x)
+    assert sorted((batch.x[:, 0, 0] % 100).tolist()) == list(range(40))
+    assert torch.equal(batch.x[:, 0, 0].long() % 2, batch.target)  # every copy keeps its target
+    kinds = [int((batch.x[:, 0, 0] // 100 == kind).sum()) for kind in range(3)]
+    assert kinds[0] in range(10, 31)
+    assert min(kinds) > 0
+    assert task.batch("validation", 0, 40).x.max() < 100
+    with pytest.raises(SettingsError, match="41 copies of 40 training sequences; copy all of them equally often"):
+        Arrays(sequences=both, targets={"train": y, "validation": y}, copies=copies.rows(range(41)))
+
+
+def test_copies_of_sequences_of_different_lengths_end_where_they_end():
+    given = of_lengths(3, 1, 2)
+    task = Arrays(
+        sequences={"train": given},
+        targets={"train": np.array([0, 1, 0])},
+        classes=2,
+        copies=Sequences(given.x + 10.0, given.lengths),
+    )
+    for index in range(5):
+        batch = task.batch("train", index, 2, seed=0)
+        for x, length in zip(batch.x, batch.lengths, strict=True):
+            assert [3, 1, 2][int(x[0, 0] % 10) - 1] == length
+            assert (x[:length] == x[0]).all()

@@ -50,8 +50,9 @@ class Estimator(BaseEstimator):
         activation_bits: int | None = None,
         max_epochs: int | None = None,
         lr: float | None = None,
-        noise: float = 0.1,
+        noise: float | None = None,
         mixup: float | None = None,
+        warp: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -76,6 +77,7 @@ class Estimator(BaseEstimator):
         self.lr = lr
         self.noise = noise
         self.mixup = mixup
+        self.warp = warp
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -180,9 +182,9 @@ class Estimator(BaseEstimator):
         numbers = group_numbers(groups, len(sequences))
         held = held_out(y, design.held_fraction, seed, stratify=classes is not None, groups=numbers)
         standard = Standard.of(sequences)
-        options = {"noise": float(self.noise), "mixup": design.mixup(len(sequences)), **task_options}
+        options = {"noise": design.noise, "mixup": design.mixup(len(sequences)), **task_options}
         lesson = Lesson(sequences=sequences, standard=standard, y=y, classes=classes, seed=seed, options=options)
-        choices = design.choices(sequences)
+        choices = design.choices(sequences, classes=classes is not None)
         chosen = lesson.best_of(choices, held, verbose=bool(self.verbose))
         watched = chosen.trains_on(held)
         self._network, self.history_ = lesson.taught(chosen, watched)

@@ -36,23 +36,27 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
     - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
-      With rotations "auto" compares two networks on held-out data: one with the fewest samples that leave at most 60
-      steps, one with the fewest that leave at most 250; where lengths differ, the median counts. Where `differences`
-      is "auto" too, or too few sequences are there to hold some out, it takes the first. For a single layer it takes
-      as many as leave 32 steps (n_hidden/2 below 64 units).
+      With rotations "auto" takes the fewest samples that leave at most 60 steps; where lengths differ, the median
+      counts. It compares that on held-out data with the fewest that leave at most 250 steps, unless held-out data
+      decides about `differences` or `warp`, or too few sequences are there to hold some out. For a single layer it
+      takes as many as leave 32 steps (n_hidden/2 below 64 units).
     - `bits` (4): of the weights, 2 to 8. None is full precision, which has no integers.
     - `activation` (None): of a single layer: relu, modrelu, identity or tanh. None is relu, or identity where W is not
       stored.
     - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
       many in training (None: 8). A single layer may be given others after fit (None: 12).
     - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
-      1,500 steps of 64 sequences, 3,000 of half as many or fewer.
+      3,000 steps of 64 sequences, or 6,000 of half as many and fewer.
     - `lr` (None), `batch_size` ("auto"): of AdamW in one cycle with rotations (None: 0.012). Of Adam for a single layer
       (None: 0.005), with warm-up and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with
       lr·√(64/n_hidden).
-    - `noise` (0.1): deviation of the noise added to standardised samples in training.
+    - `noise` (None): deviation of the noise added to standardised samples in training. None is 0.03 with rotations,
+      0.1 for a single layer.
     - `mixup` (None): a of Beta(a, a), by whose shares two sequences of one length, and their labels, are added up in
-      training. None is 0.3 with rotations and fewer than 1,000 sequences, else 0: sequences stay as they are.
+      training. None is 0.3 with rotations and fewer than 4,000 sequences, else 0: sequences stay as they are.
+    - `warp` (None): in training, time runs faster and slower in every other sequence: six moments, evenly spaced, are
+      moved by this deviation, a share of the length. None is 0 or, with rotations, classes to learn and fewer than
+      1,000 sequences, 0.03: where `window` is "auto" held-out data decides.
     - `validation_fraction` (None), `patience` (15): this share of every class is held out. With rotations (None: 0.25)
       it decides what is left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
       keeps the weights with the smallest loss there and stops `patience` epochs after it; an epoch of fewer than 16
@@ -84,8 +88,9 @@ class QORNNClassifier(ClassifierMixin, Estimator):
         activation_bits: int | None = None,
         max_epochs: int | None = None,
         lr: float | None = None,
-        noise: float = 0.1,
+        noise: float | None = None,
         mixup: float | None = None,
+        warp: float | None = None,
         batch_size: int | str = "auto",
         validation_fraction: float | None = None,
         patience: int = 15,
@@ -112,6 +117,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             lr=lr,
             noise=noise,
             mixup=mixup,
+            warp=warp,
             batch_size=batch_size,
             validation_fraction=validation_fraction,
             patience=patience,

@@ -34,9 +34,18 @@ class Design(ABC):
     def held_fraction(self) -> float:
         """The share of the sequences that is held out."""
 
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """Deviation of what is added to every training sample."""
+
     def mixup(self, n: int) -> float:
         """The parameter `mixup`, of n sequences."""
         return 0.0 if self.asked.mixup is None else float(self.asked.mixup)
+
+    def warp(self, n: int, *, classes: bool) -> float:
+        """The parameter `warp`, of n sequences with classes or with values to learn."""
+        return 0.0 if self.asked.warp is None else float(self.asked.warp)
 
     @abstractmethod
     def window(self, sequences: Sequences) -> int:
@@ -46,7 +55,7 @@ class Design(ABC):
         """The parameter `window` for data that comes in parts, the first to train on."""
         return min(self.window(part) for part in parts)
 
-    def choices(self, sequences: Sequences) -> list[Design]:
+    def choices(self, sequences: Sequences, *, classes: bool) -> list[Design]:
         """Designs with nothing left open, to be compared on held-out data; the first is taken where there is none."""
         return [self]
 

@@ -39,12 +39,10 @@ def check_settings(estimator: Any) -> None:
         check_activation_bits(estimator.activation_bits)
     if estimator.lr is not None and real("lr", estimator.lr) == 0:
         raise SettingsError(f"lr must be a number above 0, got {estimator.lr!r}")
-    real("noise", estimator.noise)
     real("dropout", estimator.dropout, below=1)
-    if estimator.mixup is not None:
-        real("mixup", estimator.mixup)
-    if estimator.validation_fraction is not None:
-        real("validation_fraction", estimator.validation_fraction, below=1)
+    for name, below in (("noise", math.inf), ("mixup", math.inf), ("warp", 1.0), ("validation_fraction", 1.0)):
+        if getattr(estimator, name) is not None:
+            real(name, getattr(estimator, name), below=below)
     if not isinstance(estimator.missing, str) or estimator.missing not in MISSING:
         raise SettingsError(f"missing must be 'refuse' or 'hold', got {_short(estimator.missing)}")
     if not isinstance(estimator.map, str | OrthogonalMap):

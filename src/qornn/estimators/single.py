@@ -36,6 +36,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "max_epochs": 100,
     "activation_bits": 12,
     "lr": 5e-3,
+    "noise": 0.1,
     "validation_fraction": 0.1,
 }  # where None was given
 
@@ -55,6 +56,10 @@ class SingleLayer(Design):
     def held_fraction(self) -> float:
         given = self.asked.validation_fraction
         return DEFAULTS["validation_fraction"] if given is None else float(given)
+
+    @property
+    def noise(self) -> float:
+        return float(DEFAULTS["noise"] if self.asked.noise is None else self.asked.noise)
 
     @property
     def shape(self) -> dict[str, Any]:

@@ -33,12 +33,14 @@ from qornn.train.surroundings import float32
 
 INPUT_BITS = 8
 ACTIVATION_BITS = 8  # where nothing was asked for
-BATCH = (16, 64)  # what batch_size="auto" lies between; a sixteenth of small data
+BATCH = (16, 64)  # what batch_size="auto" lies between; a thirty-second of small data
 LR = 1.2e-2
+NOISE = 0.03
 HELD = 0.25  # of the sequences, to choose by
-MIXUP, FEW = 0.3, 1000  # mixup=None where there are fewer sequences: more of them are hard enough to learn
+MIXUP, MIXED = 0.3, 4000  # mixup=None where there are fewer sequences: more are hard enough to learn
+WARP, WARPED = 0.03, 1000  # warp=None where there are fewer
 EPOCHS = 30  # max_epochs=None is at least so many, and so many steps:
-STEPS = (1500, 3000)  # of full batches, and of those half as large and less
+STEPS = (3000, 6000)  # of full batches, and of those half as large and less
 
 
 class StackOfRotations(Design):
@@ -77,8 +79,16 @@ class StackOfRotations(Design):
     def held_fraction(self) -> float:
         return HELD if self.asked.validation_fraction is None else float(self.asked.validation_fraction)
 
+    @property
+    def noise(self) -> float:
+        return NOISE if self.asked.noise is None else float(self.asked.noise)
+
     def mixup(self, n: int) -> float:
-        return (MIXUP if n < FEW else 0.0) if self.asked.mixup is None else float(self.asked.mixup)
+        return (MIXUP if n < MIXED else 0.0) if self.asked.mixup is None else float(self.asked.mixup)
+
+    def warp(self, n: int, *, classes: bool) -> float:
+        """Left open, never of values: they may be times or frequencies, which warping changes."""
+        return (WARP if n < WARPED and classes else 0.0) if self.asked.warp is None else float(self.asked.warp)
 
     def window(self, sequences: Sequences) -> int:
         return windows_of_stack(self.asked.window, sequences)[0]
@@ -90,22 +100,26 @@ class StackOfRotations(Design):
             return "auto" if max(windows) <= shortest else min(*windows, shortest)
         return windows[0]
 
-    def choices(self, sequences: Sequences) -> list[Design]:
+    def choices(self, sequences: Sequences, *, classes: bool) -> list[Design]:
         """Two at most: with the one that is trained in the end, three networks."""
         windows = windows_of_stack(self.asked.window, sequences)
+        first = {"window": windows[0], "differences": self.differences}
         if isinstance(self.asked.differences, str):
-            return [self._settled(windows[0], differences) for differences in (False, True)]
-        return [self._settled(window, self.asked.differences) for window in windows]
+            return [self._settled(first | {"differences": differences}) for differences in (False, True)]
+        if self.asked.window == "auto" and self.asked.warp is None and self.warp(len(sequences), classes=classes):
+            return [self._settled(first | {"warp": warp}) for warp in (WARP, 0.0)]
+        return [self._settled(first | {"window": window}) for window in windows]
 
-    def _settled(self, window: int, differences: bool) -> Design:
-        return type(self)(clone(self.asked).set_params(window=window, differences=differences))
+    def _settled(self, params: dict[str, Any]) -> Design:
+        return type(self)(clone(self.asked).set_params(**params))
 
     def trains_on(self, held: np.ndarray) -> np.ndarray:
         """All: a whole cycle needs nobody to stop it."""
         return np.zeros_like(held)
 
     def describe(self) -> str:
-        return f"{self.asked.window} samples per step" + (", with differences" if self.differences else "")
+        more = (", with differences" if self.differences else "") + (", not warped" if self.asked.warp == 0 else "")
+        return f"{self.asked.window} samples per step{more}"
 
     def network(self, sequences: Sequences, standard: Standard, n_o: int, seed: int) -> StackNetwork:
         asked = self.asked
@@ -147,7 +161,7 @@ class StackOfRotations(Design):
 
     def batch(self, n: int) -> int:
         if isinstance(self.asked.batch_size, str):
-            return min(n, max(BATCH[0], min(BATCH[1], n // 16)))
+            return min(n, max(BATCH[0], min(BATCH[1], n // 32)))
         return min(n, int(self.asked.batch_size))
 
 

@@ -69,6 +69,7 @@ class Arrays(Task):
     classes: int | None = None  # None: values
     class_weight: np.ndarray | None = None  # (classes,) of each class in the loss
     noise: float = 0.0  # deviation of what is added to every training sample, drawn anew each time
+    copies: Sequences | None = None  # changed copies of the training sequences, all of them once or several times over
     mixup: float = 0.0  # a of Beta(a, a), the shares of two training sequences of one length that are added up; 0: one
 
     def __post_init__(self) -> None:
@@ -79,6 +80,10 @@ class Arrays(Task):
                 raise SettingsError(
                     f"{len(x)} {split} sequences have {len(self.targets[split])} targets; give one each"
                 )
+        if self.copies is not None and (not len(self.copies) or len(self.copies) % self.size("train")):
+            raise SettingsError(
+                f"{len(self.copies)} copies of {self.size('train')} training sequences; copy all of them equally often"
+            )
 
     @property
     def metric_name(self) -> str:  # type: ignore[override]  # a property here: it depends on the targets
@@ -111,6 +116,8 @@ class Arrays(Task):
 
         rows = split_rows(self.size(split), split, index, batch, seed)
         part = self.sequences[split].rows(rows)
+        if self.copies is not None and split == "train":
+            part = self._copied(part, self.copies, rows, np.random.default_rng([seed, index, 2]))
         lengths = None if part.lengths is None else torch.from_numpy(part.lengths)
         x, target = part.x, self.targets[split][rows]
         if self.mixup and split == "train" and lengths is None:
@@ -119,6 +126,14 @@ class Arrays(Task):
             drawn = np.random.default_rng([seed, index]).standard_normal(x.shape, np.float32)
             x = x + np.float32(self.noise) * drawn
         return Batch(torch.from_numpy(x), torch.from_numpy(target), lengths)
+
+    def _copied(self, part: Sequences, copies: Sequences, rows: np.ndarray, random: np.random.Generator) -> Sequences:
+        """One of its copies in place of every other sequence, at random."""
+        n = self.size("train")
+        chosen = rows + n * random.integers(len(copies) // n, size=len(rows))
+        replaced = random.random(len(rows)) < 0.5
+        x = copies.x[chosen][:, : part.x.shape[1]]  # of the same lengths
+        return Sequences(np.where(replaced[:, None, None], x, part.x), part.lengths)
 
     def _mixed(self, x: np.ndarray, target: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Each sequence and another one of the batch, added up by random shares, and so their targets (mixup)."""

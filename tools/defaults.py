@@ -17,38 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "real"))
 from data import har
+from defaults_page import COMPARED, PAGE, ROWS, VARIANTS, page
 
 import qornn
-from qornn import QORNNClassifier
+from qornn import QORNNClassifier, QORNNRegressor
 from qornn._io.files import to_json, write_atomically
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "results" / "defaults.json"
-PAGE = ROOT / "docs" / "defaults.md"
 FOLDS = 3
-HAR_ROWS = 2000  # of the training windows, so that one fold takes no longer than the other sets
 UCR = (
     *("TwoLeadECG", "BasicMotions", "ItalyPowerDemand", "Plane", "PowerCons", "OSULeaf", "JapaneseVowels"),
     *("SyntheticControl", "LargeKitchenAppliances", "MedicalImages", "SwedishLeaf", "ECG5000", "Strawberry"),
     *("MelbournePedestrian", "PhalangesOutlinesCorrect", "FordA"),
 )
-SETS = (*UCR, "HAR")
-# Each changes one default; they are compared on the smaller sets.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "no skip": {"skip": False},
-    "no mixup": {"mixup": 0.0},
-    "lr 5e-3": {"lr": 5e-3},
-    "no noise": {"noise": 0.0},
-    "width 16": {"width": 16},
-    "with differences": {"differences": True},
-}
-SMALL = ("TwoLeadECG", "BasicMotions", "ItalyPowerDemand", "Plane", "PowerCons", "OSULeaf", "SyntheticControl")
-SMALL += ("MedicalImages", "SwedishLeaf")
+SETS = (*UCR, "HAR", "keywords")
+AHEAD = ("PowerCons", "ItalyPowerDemand", "Plane", "SwedishLeaf", "Strawberry")  # whose last sample is to be told
 
 Sequences = np.ndarray | list[np.ndarray]
 Found = dict[str, Any]
@@ -60,6 +51,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True, help="holds har/ and ucr/, see docs/real-data.md")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--methods", nargs="+", choices=[*METHODS, *VARIANTS], default=list(METHODS))
+    parser.add_argument("--ahead", action="store_true", help="also values to be told, by the regressor")
     parser.add_argument("--again", action="store_true", help="measure what the record holds already, too")
     parser.add_argument("--record", action="store_true", help="write the record and the page")
     options = parser.parse_args()
@@ -68,14 +60,18 @@ def main() -> None:
         x, y, groups = load(options.data_dir, name)
         found = record["sets"].setdefault(name, facts(x, y))
         for method in options.methods:
-            if (method in found and not options.again) or (method in VARIANTS and name not in SMALL):
+            if (method in found and not options.again) or (method in VARIANTS and name not in COMPARED):
                 continue
             found[method] = judged(method_of(method), x, y, groups)
             print(f"{name}: {method}: {to_json(found[method])}", file=sys.stderr, flush=True)
             if options.record:
                 write_atomically(RECORD, to_json(record, indent=1) + "\n")
+    for name in AHEAD if options.ahead else ():
+        record.setdefault("ahead", {})[name] = ahead(np.asarray(load(options.data_dir, name)[0]))
+        print(f"{name}: {to_json(record['ahead'][name])}", file=sys.stderr, flush=True)
     if options.record:
-        write_atomically(PAGE, page(recorded()))
+        write_atomically(RECORD, to_json(record, indent=1) + "\n")
+        write_atomically(PAGE, page(record))
 
 
 def recorded() -> dict[str, Any]:
@@ -86,11 +82,10 @@ def recorded() -> dict[str, Any]:
 
 def load(data_dir: Path, name: str) -> tuple[Sequences, np.ndarray, np.ndarray | None]:
     """Sequences, labels and groups of a training part."""
-    if name == "HAR":
-        data = har(data_dir)
-        rows = np.random.default_rng(0).permutation(len(data.y_train))[:HAR_ROWS]
-        assert data.groups is not None
-        return data.x_train[rows], data.y_train[rows], data.groups[rows]
+    if name in ("HAR", "keywords"):
+        x, y, groups = _people(data_dir) if name == "HAR" else _speakers(data_dir)
+        rows = np.random.default_rng(0).permutation(len(y))[:ROWS]
+        return x[rows], y[rows], groups[rows]
     with np.load(data_dir / "ucr" / f"{name}.npz", allow_pickle=False) as arrays:
         x, y = arrays["x_train"], arrays["y_train"].astype(np.int64)
         lengths = arrays["lengths_train"].astype(int) if "lengths_train" in arrays else None
@@ -98,6 +93,20 @@ def load(data_dir: Path, name: str) -> tuple[Sequences, np.ndarray, np.ndarray |
     if lengths is None or (lengths == x.shape[1]).all():
         return x, y, None
     return [part[:length] for part, length in zip(x, lengths, strict=True)], y, None
+
+
+def _people(data_dir: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    data = har(data_dir)
+    assert data.groups is not None
+    return data.x_train, data.y_train, data.groups
+
+
+def _speakers(data_dir: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ten commands."""
+    with np.load(data_dir / "kws" / "gsc_v1_mfcc10x49.npz", allow_pickle=False) as arrays:
+        x, y, speakers = (arrays[f"{part}_train"] for part in ("x", "y", "speaker"))
+    rows = y < 10
+    return x[rows], y[rows].astype(np.int64), speakers[rows]
 
 
 def facts(x: Sequences, y: np.ndarray) -> Found:
@@ -172,11 +181,44 @@ METHODS: dict[str, Method] = {
     "minirocket": minirocket,
     "single": estimator(map="bjorck"),
 }
-TITLES = {"stack": "the default", "nearest": "nearest neighbour", "minirocket": "MiniRocket", "single": "single layer"}
 
 
 def method_of(name: str) -> Method:
-    return METHODS[name] if name in METHODS else estimator(**VARIANTS[name])
+    return METHODS[name] if name in METHODS else estimator(**{"validation_fraction": 0.0, **VARIANTS[name]})
+
+
+def ahead(x: np.ndarray, seed_count: int = FOLDS) -> Found:
+    """R² of the last sample told from all but the last twentieth, mean over the folds, by three methods."""
+    gap = max(1, x.shape[1] // 20)
+    past, value = x[:, :-gap], x[:, -1, 0]
+    flat = past.reshape(len(past), -1)
+    methods = {
+        "stack": lambda seed: _Integers(QORNNRegressor(random_state=seed)),
+        "nearest": lambda seed: KNeighborsRegressor(1),
+        "ridge": lambda seed: RidgeCV(np.logspace(-3, 3, 13)),
+    }
+    found: Found = {}
+    for name, make in methods.items():
+        scores = []
+        for seed, (train, rest) in enumerate(KFold(seed_count, shuffle=True, random_state=0).split(flat)):
+            given = past if name == "stack" else flat
+            scores.append(float(r2_score(value[rest], make(seed).fit(given[train], value[train]).predict(given[rest]))))
+        found[name] = round(float(np.mean(scores)), 3)
+    return found
+
+
+class _Integers:
+    """A regressor that answers in integers."""
+
+    def __init__(self, regressor: QORNNRegressor) -> None:
+        self.regressor = regressor
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> _Integers:
+        self.regressor.fit(x, y)
+        return self
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.regressor.predict(x, integer=True)
 
 
 def _rows(x: Sequences, rows: np.ndarray) -> Sequences:
@@ -202,79 +244,6 @@ def _held(part: np.ndarray) -> np.ndarray:
         return part
     last = np.maximum.accumulate(np.where(np.isnan(part), -1, np.arange(len(part))[:, None]), 0)
     return np.where(last < 0, 0.0, np.take_along_axis(part, np.maximum(last, 0), 0))
-
-
-def table(record: dict[str, Any]) -> str:
-    """One row per set, then the means."""
-    whole = {name: found for name, found in record["sets"].items() if "stack" in found}
-    titles = ("", "sequences", "samples × channels", "classes", *TITLES.values(), "bytes", "window", "seconds")
-    lines = ["| " + " | ".join(titles) + " |", "|---|" + "---|" * (len(titles) - 1)]
-    for name, found in whole.items():
-        size = (found["sequences"], f"{found['samples']} × {found['channels']}", found["classes"])
-        values = [f"{found[method]['accuracy']:.1f}" if method in found else "not run" for method in TITLES]
-        more = (f"{found['stack']['bytes']:,}", found["stack"]["window"], f"{found['stack']['seconds']:.0f}")
-        lines.append("| " + " | ".join(map(str, (name, *size, *values, *more))) + " |")
-    means = [_mean([found.get(method) for found in whole.values()]) for method in TITLES]
-    lines.append("| " + " | ".join(("**mean**", "", "", "", *means, "", "", "")) + " |")
-    return "\n".join(lines)
-
-
-def _mean(found: list[Found | None]) -> str:
-    """Of a method that was run on every set."""
-    return "" if None in found else f"{np.mean([each['accuracy'] for each in found if each]):.1f}"
-
-
-def behind(record: dict[str, Any]) -> str:
-    """The set on which the default is worst beside the nearest neighbour."""
-    gaps = {
-        name: found["stack"]["accuracy"] - found["nearest"]["accuracy"]
-        for name, found in record["sets"].items()
-        if "stack" in found and "nearest" in found
-    }
-    worst = min(gaps, key=gaps.__getitem__)
-    return f"{worst}, by {-gaps[worst]:.1f} points" if gaps[worst] < 0 else "none"
-
-
-def variants(record: dict[str, Any]) -> str:
-    """What one changed default does to the mean over the smaller sets."""
-    lines = ["| changed | mean over the sets | change |", "|---|---|---|"]
-    for name in VARIANTS:
-        sets = [found for found in record["sets"].values() if name in found and "stack" in found]
-        if len(sets) == len(SMALL):
-            plain, changed = (np.mean([found[method]["accuracy"] for found in sets]) for method in ("stack", name))
-            lines.append(f"| {name} | {changed:.1f} | {changed - plain:+.1f} |")
-    return "\n".join(lines)
-
-
-def page(record: dict[str, Any]) -> str:
-    """docs/defaults.md, whole."""
-    given = QORNNClassifier().get_params()
-    listed = ", ".join(
-        f"`{key}={given[key]!r}`" for key in ("map", "layers", "width", "skip", "bits", "window", "noise")
-    )
-    return f"""# Why the defaults are what they are
-
-Someone who sets nothing should get a network that works. This page shows what the defaults give on many sets
-that none of them was tuned for alone: percent right in integers (4-bit weights, 8-bit states), mean over
-{record["folds"]} folds of the *training* part. The test parts are not looked at. HAR is {HAR_ROWS:,} windows, held out
-by person.
-
-{table(record)}
-
-*Single layer* is the paper's network, `map="bjorck"`, with its own defaults. *Seconds* are those of one fit, which
-trains up to three networks, on one thread of a machine that did other work too. The set on which the default falls
-furthest behind the nearest neighbour: {behind(record)}.
-
-The defaults are {listed}. Two windows are compared on a held-out
-quarter, and the better network is trained again on everything.
-
-{variants(record)}
-
-Each of these changes one default, on the nine smaller sets. Differences of a point are within the noise of three folds.
-
-`python tools/defaults.py --data-dir DATA --record` makes this page, and `--methods "no skip"` measures a change.
-[Where the data come from](real-data.md).
-"""
 
 
 if __name__ == "__main__":

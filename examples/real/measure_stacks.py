@@ -30,7 +30,7 @@ from qornn.errors import QornnError
 from qornn.integer.program import IntegerProgram
 
 COMMON: dict[str, Any] = {"map": "rotations", "layers": 2, "width": 16, "bits": 4, "activation_bits": 8}
-COMMON |= {"skip": False, "mixup": 0.0, "warp": 0.0}
+COMMON |= {"skip": False, "mixup": 0.0, "warp": 0.0, "noise": 0.1}
 # What was tried on held-out parts, the chosen one first; all else are the estimator's defaults.
 WHOLE = {"validation_fraction": 0.0}  # one cycle needs no early stopping
 # Sitting and standing differ by small vibrations, which differences show.
@@ -87,8 +87,8 @@ def main() -> None:
                     found |= {"validation": seen}
                     keep_record(name, found)
             if options.record or options.keep:
-                seen = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
-                found |= seen if options.record else {}
+                whole = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+                found |= whole if options.record else {}
             keep_record(name, found)
     except QornnError as error:
         sys.exit(f"error: {error}")

@@ -1,6 +1,7 @@
 """The estimators with map="rotations": what is trained, predicted, streamed and exported are the same integers."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -461,3 +462,13 @@ def test_steps_are_frozen_at_the_end():
     assert len(steps) == 5
     assert all(s.started and s.frozen for s in steps)
     assert not model.training
+
+
+def test_verbose_numbers_the_networks_and_says_how_long_it_takes(capsys):
+    X, f = waves(120, T=130)
+    tiny(max_epochs=2, verbose=True).set_params(window="auto").fit(X, labels(f))
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("network")]
+    assert [line[:14] for line in told] == [f"network {number} of 3" for number in (1, 2, 3)]
+    assert "not warped" in told[1]
+    assert re.search(r", about \d+ s more$", told[1])
+    assert re.search(r"the better one on all sequences: .*, about \d+ s more$", told[2])

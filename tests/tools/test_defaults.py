@@ -3,6 +3,7 @@
 import json
 
 import defaults
+import defaults_page
 import numpy as np
 import pytest
 
@@ -11,12 +12,12 @@ from qornn import QORNNClassifier
 
 def test_the_page_is_its_record():
     record = json.loads(defaults.RECORD.read_text(encoding="utf-8"))
-    assert defaults.PAGE.read_text(encoding="utf-8") == defaults.page(record)
+    assert defaults_page.PAGE.read_text(encoding="utf-8") == defaults_page.page(record)
 
 
 def test_each_variant_departs_from_the_defaults():
     given = QORNNClassifier().get_params()
-    for variant, changes in defaults.VARIANTS.items():
+    for variant, changes in defaults_page.VARIANTS.items():
         assert all(given[key] != value for key, value in changes.items()), variant
 
 

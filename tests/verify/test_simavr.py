@@ -8,7 +8,10 @@ from c_programs import DENSE, WIDE, as_it_lies, make
 from c_stacks import CASES as STACKS
 from c_structured import CASES as STRUCTURED
 from c_structured import MIXED, ODD, structured
-from stacks import make_stack
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stacks import make_stack, stacks
+from strategies import programs
 from test_replay import flip
 
 from grids import some
@@ -59,6 +62,15 @@ def test_exact(exported, name):
 def test_every_kind_is_exact(exported, name):
     """Float readouts too: avr-libc's sums and products are rounded as IEEE asks."""
     assert verify(exported(PROGRAMS[name]()), CHIP).exact
+
+
+@needs_simavr
+@pytest.mark.full
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(program=st.one_of(programs(tables=False), stacks()))
+def test_any_program_is_exact(tmp_path_factory, program):
+    folder = export.c(program, tmp_path_factory.mktemp("any") / "out", name="net", vector_steps=8)
+    assert verify(folder, CHIP).exact
 
 
 @needs_simavr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,12 +65,23 @@ class Lesson:
         """The design whose network has the smallest loss on what is held out; the first where nothing is."""
         if len(designs) == 1 or not held.any():
             return designs[0]
-        losses = []
+        losses, began, networks = list[float](), time.monotonic(), len(designs) + 1
         for number, design in enumerate(designs, 1):
             if verbose:
-                print(f"choosing, {number} of {len(designs)}: {design.describe()}", file=sys.stderr, flush=True)
+                _tell(number, networks, f"to compare: {design.describe()}", began)
             losses.append(self.taught(design, held)[1][-1]["validation"])
-        return designs[int(np.argmin(losses))]
+        best = designs[int(np.argmin(losses))]
+        if verbose:
+            _tell(networks, networks, f"the better one on all sequences: {best.describe()}", began)
+        return best
+
+
+def _tell(number: int, of: int, what: str, began: float) -> None:
+    """Which of the networks is trained now, and how long it takes if each takes as long as those before."""
+    done = number - 1
+    seconds = (time.monotonic() - began) / max(done, 1) * (of - done)
+    more = f", about {seconds:.0f} s more" if done else ""
+    print(f"network {number} of {of}, {what}{more}", file=sys.stderr, flush=True)
 
 
 def _inputs(network: Network, sequences: Sequences) -> Sequences:

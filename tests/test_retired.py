@@ -55,7 +55,7 @@ def test_a_folder_with_a_byte_per_weight_is_exported_again(tmp_path):
     assert "the layout 'bytes' is retired" in said
     assert said.strip().endswith("choose from packed")
     assert CliRunner().invoke(app, [str(word) for word in export]).exit_code == 0
-    vectors = out / "net_vectors.h"
+    vectors = out / "test/net_vectors.h"
     of_0_1, count = re.subn(r"net_FORMAT \d+\n", "net_FORMAT 2\n", vectors.read_text())
     vectors.write_text(of_0_1)
     assert count == 1

@@ -144,7 +144,7 @@ def build(program: IntegerProgram, out: Path) -> Path:
         shutil.copy(HERE / name, out)
     executable = (out / "stream").absolute()
     own = [str(out / name) for name in ("smoother.c", "stream_main.c")]
-    _call([*host_compiler(), *STRICT, *_sources(out), *own, "-o", str(executable)])
+    _call([*host_compiler(), *STRICT, f"-I{out / 'src'}", *_sources(out), *own, "-o", str(executable)])
     return executable
 
 
@@ -169,7 +169,7 @@ def allocators(out: Path) -> list[str] | None:
 
 
 def _sources(out: Path) -> list[str]:
-    return [str(out / name) for name in find(out).files if name.endswith(".c") and name != "example_main.c"]
+    return [str(out / name) for name in find(out).files if name.startswith("src/") and name.endswith(".c")]
 
 
 def _call(words: list[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

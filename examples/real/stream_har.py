@@ -131,7 +131,8 @@ def build(program: IntegerProgram, out: Path) -> Path:
     qornn.export.c(program, out, name=NAME)
     shutil.copy(Path(__file__).with_name("stream_main.c"), out)
     executable = (out / "stream").absolute()
-    _call([*host_compiler(), *STRICT, *_sources(out), str(out / "stream_main.c"), "-o", str(executable)])
+    sources = [*_sources(out), str(out / "stream_main.c")]
+    _call([*host_compiler(), *STRICT, f"-I{out / 'src'}", *sources, "-o", str(executable)])
     return executable
 
 
@@ -226,7 +227,7 @@ def on_device(out: Path) -> dict[str, Any]:
 
 
 def _sources(out: Path) -> list[str]:
-    return [str(out / name) for name in find(out).files if name.endswith(".c") and name != "example_main.c"]
+    return [str(out / name) for name in find(out).files if name.startswith("src/") and name.endswith(".c")]
 
 
 def _sequences(length: int, reset: int) -> list[tuple[int, int]]:

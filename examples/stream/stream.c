@@ -1,7 +1,7 @@
 /* A classifier on a stream: samples in, a steady decision out, in constant memory and without allocation.
 
        qornn export FILE --to c -o net_c --name net
-       cc -std=c99 -O2 -Inet_c examples/stream/stream.c net_c/net.c net_c/qornn_*.c -o stream
+       cc -std=c99 -O2 -Inet_c/src examples/stream/stream.c net_c/src/net/net.c net_c/src/net/qornn.c -o stream
        ./stream < samples.bin        # int16 in this machine's byte order, net_N_I per step
 
    A line per step: the answer of this step, and the decision of the vote. */

@@ -45,7 +45,7 @@ def test_json_is_one_object_and_the_rest_is_on_standard_error(waves, tmp_path, q
     assert "epoch 1 " in done.stderr  # the bar and its lines
     for name in figures["files"]:
         assert (tmp_path / "out" / name).exists()
-    header = (tmp_path / "out" / "c" / "waves.h").read_text()
+    header = (tmp_path / "out" / "c" / "src" / "waves.h").read_text()
     assert "fit" in header.split("*/")[0]  # the command that made it
 
 
@@ -99,7 +99,7 @@ def test_gaps_are_held_and_differences_are_read(waves, tmp_path):
     assert figures["differences"] is True
     assert figures["verified"] is True
     assert figures["value"] == figures["float"]
-    assert "missing samples held" in (tmp_path / "out" / "c" / "gaps.h").read_text()
+    assert "missing samples held" in (tmp_path / "out" / "c" / "src" / "gaps.h").read_text()
     assert "A missing sample is -32768" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

@@ -126,7 +126,7 @@ def test_calibration_data_may_be_given(digits, classifier):
 @pytest.mark.slow
 def test_exported_c_is_exact(classifier, tmp_path):
     folder = classifier.export_c(tmp_path / "digits", name="digits")
-    assert (folder / "digits.c").is_file()
+    assert (folder / "src" / "digits" / "digits.c").is_file()
     assert verify(folder).exact is True
 
 

@@ -50,8 +50,8 @@ def on_the_device(folder, out, sequences, n_i):
     """What compiled C makes of float32 samples: all raw numbers, and the outputs of each sequence."""
     main = folder / "main.c"
     main.write_text(MAIN.replace("OUT", out))
-    sources = [main, folder / "c" / "net.c", *(folder / "c").glob("qornn*.c")]
-    words = [GCC, *STRICT, "-O2", f"-I{folder / 'c'}", *map(str, sources), "-o", str(folder / "a.out")]
+    sources = [main, folder / "c" / "src" / "net" / "net.c", *(folder / "c").glob("src/net/qornn.c")]
+    words = [GCC, *STRICT, "-O2", f"-I{folder / 'c' / 'src'}", *map(str, sources), "-o", str(folder / "a.out")]
     subprocess.run(words, check=True)
     data = b""
     for x in sequences:
@@ -118,7 +118,7 @@ def test_verify_replays_from_floats(tmp_path, target):
     X, f = sensor("float")
     clf = small(n_hidden=8, max_epochs=2).fit(X, labels(f))
     clf.export_c(tmp_path / "c", name="net", vector_steps=9)
-    assert "#define net_SAMPLED 9" in (tmp_path / "c" / "net_vectors.h").read_text()
+    assert "#define net_SAMPLED 9" in (tmp_path / "c" / "test" / "net_vectors.h").read_text()
     assert verify(tmp_path / "c", target).exact
 
 
@@ -127,11 +127,16 @@ def test_a_quantizer_that_errs_is_named_by_its_input(tmp_path):
     X, f = sensor("float")
     clf = small(n_hidden=8, max_epochs=2, window=1).fit(X, labels(f))
     folder = clf.export_c(tmp_path / "c", name="net", vector_steps=9)
-    text = (folder / "net.c").read_text()
+    text = (folder / "src/net/net.c").read_text()
     broken = text.replace("mantissa + ((uint32_t)1 << (down - 1))", "mantissa")
     assert broken != text
-    (folder / "net.c").write_text(broken)
-    words = [GCC, *map(str, folder.glob("*.c")), "-o", str(tmp_path / "a.out")]
+    (folder / "src/net/net.c").write_text(broken)
+    words = [
+        GCC,
+        *map(str, [*folder.glob("src/net/*.c"), folder / "test" / "test_main.c"]),
+        "-o",
+        str(tmp_path / "a.out"),
+    ]
     subprocess.run(words, check=True)
     done = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True)
     assert done.returncode == 1

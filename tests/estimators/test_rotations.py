@@ -213,7 +213,7 @@ def test_exported_c_is_exact(make, tmp_path):
     folder = model.export_c(tmp_path / "c", name="net")
     assert verify(folder).exact is True
     if make is values:
-        assert f"+ {model._network.shift:.9g}f" in (folder / "net.c").read_text()
+        assert f"+ {model._network.shift:.9g}f" in (folder / "src/net/net.c").read_text()
 
 
 def test_a_pickle_and_a_clone_answer_the_same():

@@ -109,7 +109,7 @@ def test_the_model_takes_nothing_from_outside_and_malloc_would_be_seen(clf, tmp_
         pytest.skip("there is no nm")
     stream_har.build(clf.to_program(), tmp_path / "out")
     assert not stream_har.ALLOCATORS & set(stream_har.external_symbols(tmp_path / "out"))
-    with (tmp_path / "out" / "har.c").open("a") as file:
+    with (tmp_path / "out" / "src" / "har" / "har.c").open("a") as file:
         file.write("\n#include <stdlib.h>\nvoid *har_more(void);\nvoid *har_more(void) { return malloc(har_N_I); }\n")
     assert "malloc" in stream_har.external_symbols(tmp_path / "out")
 

@@ -76,8 +76,8 @@ def test_settings_that_do_not_fit_decide_nothing(vote, settings):
 def test_the_stream_gives_the_answers_of_python_and_allocates_nothing(tmp_path):
     program = make_stack(7, bits=4, width=6, pairs=5, channels=2, window=2, n_o=3)
     out = export.c(program, tmp_path / "net_c", name="net", vector_steps=1)
-    sources = [STREAM / "stream.c", out / "net.c", *sorted(out.glob("qornn_*.c"))]
-    command = ["gcc", *STRICT, f"-I{out}", *map(str, sources), "-o", str(tmp_path / "stream")]
+    sources = [STREAM / "stream.c", *sorted(out.glob("src/net/*.c"))]
+    command = ["gcc", *STRICT, f"-I{out}/src", *map(str, sources), "-o", str(tmp_path / "stream")]
     subprocess.run(command, check=True)
     samples = program.input.draw(np.random.default_rng(1), 300).astype(np.int16)
     said = subprocess.run([tmp_path / "stream"], input=samples.tobytes(), capture_output=True, check=True).stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import GCC, STRICT, compile_and_run, make, needs_gcc
+from c_programs import GCC, STRICT, compile_and_run, make, needs_gcc, sources_of
 from hypothesis import given, settings
 from single import changed
 from strategies import programs
@@ -36,14 +36,10 @@ def has_fma():
         return False
 
 
-def model_sources(folder, name="net"):
-    return [folder / f"{name}.c", *sorted(folder.glob("qornn*.c"))]
-
-
 def test_the_header_opens_with_where_it_comes_from(tmp_path):
     program = make().with_provenance(task="pmnist", metric={"name": "accuracy", "value": 93.25})
     folder = export.c(program, tmp_path / "out", name="net", command="qornn export a.qornn */ int x; /*")
-    text = (folder / "net.h").read_text()
+    text = (folder / "src/net.h").read_text()
     opening = text[: text.index("*/")]
     for fact in (
         qornn.__version__,
@@ -70,7 +66,7 @@ def test_the_stated_state_is_the_real_one(tmp_path):
         main.write_text(
             '#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); return 0; }\n'
         )
-        said = compile_and_run(tmp_path, [main], f"-I{folder}")
+        said = compile_and_run(tmp_path, [main], f"-I{folder}/src")
         assert int(said) == c_make.make(program, name="net", vector_steps=1, command="").ram_bytes - 4 * program.n_o
 
 
@@ -84,7 +80,7 @@ def test_the_stated_state_is_the_real_one(tmp_path):
     ],
 )
 def test_the_memory_table_counts_U_as_it_lies(tmp_path, parts, U, x):
-    text = (export.c(make(**parts), tmp_path / "out", name="net") / "net.h").read_text()
+    text = (export.c(make(**parts), tmp_path / "out", name="net") / "src/net.h").read_text()
     assert float(re.search(r"flash: U +(\d+)", text)[1]) == U
     room = re.search(r"int16_t x\[(\w+)\];", text)
     assert (room and room[1].replace("net_N_I", str(parts["n_i"]))) == (x and str(x))
@@ -103,7 +99,7 @@ def test_no_compiler_has_anything_to_say(tmp_path):
         )
     ):
         folder = export.c(make(**parts), tmp_path / str(i), name="net")
-        sources = [str(path) for path in folder.glob("*.c")]
+        sources = [str(path) for path in sources_of(folder, replay=True)]
         compilers = [[GCC, *STRICT, "-O2"]]
         if shutil.which("g++"):
             compilers.append(["g++", "-x", "c++", "-std=c++11", *STRICT[1:], "-O2"])
@@ -124,14 +120,14 @@ def test_names_that_differ_in_case_alone_are_two_models(tmp_path):
         "int main(void) { static pm_state a; static PM_state b; pm_init(&a); PM_init(&b);\n"
         'printf("%d %d", pm_N_H, PM_N_H); return 0; }\n'
     )
-    sources = [main, folders["PM"] / "PM.c", *model_sources(folders["pm"], "pm")]
-    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['pm']}", f"-I{folders['PM']}")
+    sources = [main, *sources_of(folders["PM"], "PM"), *sources_of(folders["pm"], "pm")]
+    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['pm']}/src", f"-I{folders['PM']}/src")
     assert said == "5 9"
 
 
 @needs_gcc
 def test_two_models_link_into_one_program(tmp_path):
-    """The runtime once, and each model's own answers."""
+    """Each brings its runtime, under its own names, and gives its own answers."""
     programs = {"one": make(n_h=9, integer=True), "two": make(n_h=21, k=7, integer=True, codes=True, seed=3)}
     folders = {name: export.c(program, tmp_path / name, name=name) for name, program in programs.items()}
     main = tmp_path / "main.c"
@@ -154,8 +150,8 @@ int main(void) {
 }
 """
     )
-    sources = [main, folders["two"] / "two.c", *model_sources(folders["one"], "one")]
-    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['one']}", f"-I{folders['two']}")
+    sources = [main, *sources_of(folders["two"], "two"), *sources_of(folders["one"], "one")]
+    said = compile_and_run(tmp_path, sources, *STRICT, f"-I{folders['one']}/src", f"-I{folders['two']}/src")
     y = simulate(programs["one"], np.tile([1, -2, 3], (1, 5, 1)))[1][0]
     z = simulate(programs["two"], np.arange(5)[None] % 3)[1][0]
     assert [int(word) for word in said.split()] == [*y, *z, y.argmax(), z.argmax()]
@@ -208,13 +204,13 @@ int main(void) {
 def test_sanitizers_find_nothing_whatever_the_input(tmp_path, parts):
     program = make(**parts)
     folder = export.c(program, tmp_path / "out", name="net")
-    assert compile_and_run(tmp_path, folder.glob("*.c"), *SANITIZE) == "exact steps=160\n"
+    assert compile_and_run(tmp_path, sources_of(folder, replay=True), *SANITIZE) == "exact steps=160\n"
     codes = parts.get("codes", False)
     main = tmp_path / "torture.c"
     main.write_text(
         TORTURE % {"argument": "x[0]" if codes else "x", "y": "int32_t" if parts.get("integer") else "float"}
     )
-    said = compile_and_run(tmp_path, [main, *model_sources(folder)], *SANITIZE, f"-I{folder}").split()
+    said = compile_and_run(tmp_path, [main, *sources_of(folder)], *SANITIZE, f"-I{folder}/src").split()
     assert (int(said[0]) > 1000) == codes  # codes outside the table are refused
     assert said[1] == "1"
 
@@ -243,9 +239,9 @@ def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     assert len(np.unique(want)) > 500
     fused = ["-O2", "-ffp-contract=fast", *(["-mfma"] if platform.machine() == "x86_64" and has_fma() else [])]
     for options in ([], fused):
-        said = compile_and_run(tmp_path, [main, *model_sources(folder)], f"-I{folder}", *STRICT, *options)
+        said = compile_and_run(tmp_path, [main, *sources_of(folder)], f"-I{folder}/src", *STRICT, *options)
         assert [int(word) for word in said.split()] == want.reshape(-1).tolist()
-    without = compile_and_run(tmp_path, [folder / "example_main.c", *model_sources(folder)], "-Dnet_NO_QUANTIZE")
+    without = compile_and_run(tmp_path, sources_of(folder, replay=True), "-Dnet_NO_QUANTIZE")
     assert without == "exact steps=160\n"
 
 
@@ -257,12 +253,12 @@ def test_any_program_is_exact(tmp_path_factory, program):
     """Whatever its parts, and whatever it says about itself."""
     folder = tmp_path_factory.mktemp("any")
     export.c(program, folder, name="net", vector_steps=9)
-    assert compile_and_run(folder, folder.glob("*.c"), *STRICT) == "exact steps=50\n"
+    assert compile_and_run(folder, sources_of(folder, replay=True), *STRICT) == "exact steps=50\n"
 
 
 def test_no_float_with_the_integer_readout(tmp_path):
     folder = export.c(make(integer=True, form="multiplier"), tmp_path / "out", name="net")
-    code = re.sub(r"/\*.*?\*/", "", (folder / "net.c").read_text(), flags=re.DOTALL)
+    code = re.sub(r"/\*.*?\*/", "", (folder / "src/net/net.c").read_text(), flags=re.DOTALL)
     assert "float" not in code
     assert "double" not in code
 
@@ -289,8 +285,8 @@ def test_no_command_reaches_the_compiler(tmp_path, command):
     """Trigraphs and line splices at the end of a line, or where a long command is cut."""
     folder = export.c(make(n_h=2), tmp_path / "out", name="net", vector_steps=1, command=command)
     (tmp_path / "main.c").write_text('#include "net.h"\nint main(void) { return net_N_H - 2; }\n')
-    compile_and_run(tmp_path, [tmp_path / "main.c"], f"-I{folder}", *STRICT)
-    header = (folder / "net.h").read_text()
+    compile_and_run(tmp_path, [tmp_path / "main.c"], f"-I{folder}/src", *STRICT)
+    header = (folder / "src/net.h").read_text()
     assert "??" not in header
     assert len(header.splitlines()[2]) <= 7 + 300
 

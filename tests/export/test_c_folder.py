@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from qornn.errors import QornnError, SettingsError, WriteError
 from qornn.export.c99 import folder as c_folder
 from qornn.verify import verify
 
+FLAT = Path(__file__).parents[1] / "verify" / "flat_folder.zip"  # exported before the folder was a library
 RUNTIME = Path(qornn.__file__).parent / "runtime"
 
 
@@ -28,18 +30,9 @@ def folder(tmp_path):
     return export.c(make(), tmp_path / "out", name="net")
 
 
-def test_the_folder_is_flat_and_complete(folder):
-    names = {path.name for path in folder.iterdir()}
-    assert {"net.h", "net.c", "net_vectors.h", "net.qornn", "example_main.c", "README.md", "Makefile"} <= names
-    assert all(path.is_file() for path in folder.iterdir())
-    assert not any("host" in name for name in names)
-
-
-def test_runtime_files_are_copied_unmodified(folder):
-    copied = sorted(folder.glob("qornn*.[ch]"))
-    assert len(copied) > 10
-    for path in copied:
-        assert path.read_bytes() == (RUNTIME / path.name).read_bytes()
+def files_in(folder):
+    """By their paths in it."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("struct", ["input", "recurrent", "readout"])
@@ -49,8 +42,8 @@ def test_the_struct_has_the_fields_we_initialise(folder, struct):
     body = re.search(rf"typedef struct \{{([^{{}}]*)\}} qornn_{struct};", header)[1]
     statements = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")
     fields = [re.search(r"\w+$", part.strip())[0] for line in statements if line.strip() for part in line.split(",")]
-    (model,) = (path for path in folder.glob("*.c") if path.with_suffix(".qornn").exists())
-    made = re.search(rf"static const qornn_{struct} \w+ = \{{(.*?)\n\}};", model.read_text(), re.DOTALL)[1]
+    model = (folder / "src/net/net.c").read_text()
+    made = re.search(rf"static const qornn_{struct} \w+ = \{{(.*?)\n\}};", model, re.DOTALL)[1]
     assert re.findall(r"/\* (\w+) \*/", made) == fields
 
 
@@ -75,6 +68,8 @@ def test_its_makefile_runs_the_vectors(folder):
         "qornn_x",
         "stdint",
         "example_main",
+        "test_main",
+        "Arduino",
         "_x",
         "a__b",
         "é",
@@ -110,12 +105,15 @@ def test_words_in_a_readme_make_no_folder_ours(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "README.md").write_text("The network was made by qornn 0.1.0: see below.\n")
-    (out / "net_vectors.h").write_text("/* made by qornn */\n")
     make().save(out / "net.qornn")
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    with pytest.raises(SettingsError, match="no C export"):
-        export.c(make(), out, name="net")
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    for place in (out / "test", out):  # of either layout
+        place.mkdir(exist_ok=True)
+        (place / "net_vectors.h").write_text("/* made by qornn */\n")
+        before = files_in(out)
+        with pytest.raises(SettingsError, match="no C export"):
+            export.c(make(), out, name="net")
+        assert files_in(out) == before
+        (place / "net_vectors.h").unlink()
 
 
 def test_an_export_with_another_readme_or_a_foreign_program_is_no_longer_ours(folder):
@@ -137,18 +135,18 @@ def test_an_export_with_another_readme_or_a_foreign_program_is_no_longer_ours(fo
 @pytest.mark.parametrize("there", [False, True])
 def test_an_export_killed_at_any_rename_is_made_whole_by_the_next(there, tmp_path):
     whole = export.c(make(), tmp_path / "whole", name="net", command="x")
-    wanted = {path.name: path.read_bytes() for path in whole.iterdir()}
+    wanted = files_in(whole)
     for number in (1, 2, 10, len(wanted)):
         out = tmp_path / str(number)
         if there:
             out.mkdir()
         assert killed_at_rename(number, lambda out=out: export.c(make(), out, name="net", command="x"))
-        assert len([path for path in out.iterdir() if not path.name.startswith(".")]) == number - 1
+        assert len([path for path in files_in(out) if not Path(path).name.startswith(".")]) == number - 1
         if number > 1:
             with pytest.raises(SettingsError, match=r"no C export|another model"):
                 export.c(make(), out, name="other")
         export.c(make(), out, name="net", command="x")
-        assert {path.name: path.read_bytes() for path in out.iterdir()} == wanted
+        assert files_in(out) == wanted
 
 
 def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
@@ -161,16 +159,16 @@ def test_an_existing_folder_stays_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(here)
     export.c(make(), ".", name="net")
     assert here.stat().st_ino == node
-    assert (here / "net.c").is_file()
+    assert (here / "src/net/net.c").is_file()
     export.c(make(), link, name="net")
     assert link.is_symlink()
-    assert (target / "net.c").is_file()
+    assert (target / "src/net/net.c").is_file()
     for folder in (here, target):
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     assert {path.name for path in tmp_path.iterdir()} == {"here", "target", "link"}
 
 
-@pytest.mark.parametrize("name", ["net.h", "net.c", "net_vectors.h", "README.md", "Makefile"])
+@pytest.mark.parametrize("name", ["src/net.h", "src/net/net.c", "test/net_vectors.h", "README.md", "Makefile"])
 def test_a_file_however_large_is_not_read_whole_to_tell_whose_it_is(folder, name):
     with (folder / name).open("r+b") as grown:
         grown.truncate(2**26)  # a hole: it takes no room on the disk
@@ -182,7 +180,7 @@ def test_a_file_however_large_is_not_read_whole_to_tell_whose_it_is(folder, name
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["Makefile", "example_main.c", "qornn_dense.h"])
+@pytest.mark.parametrize("name", ["Makefile", "test/test_main.c", "src/net/qornn.h"])
 def test_exporting_again_writes_to_nothing_outside_the_folder(folder, tmp_path, name):
     """Somebody else may have packed it, with links."""
     mine = tmp_path / "mine"
@@ -196,23 +194,39 @@ def test_exporting_again_writes_to_nothing_outside_the_folder(folder, tmp_path, 
     assert (folder / name).read_bytes() == ours
 
 
-@pytest.mark.slow
-@needs_gcc
-def test_exporting_again_deletes_old_runtime_files_and_no_others(folder):
-    (folder / "qornn_mine.c").write_text("int main(void) { return 3; }")
-    (folder / "qornn_old.c").write_text("#error old")
-    makefile = folder / "Makefile"
-    makefile.write_text(makefile.read_text().replace("RUNTIME := ", "RUNTIME := qornn_old.c ../x.c qornn_gone.h "))
+@pytest.mark.parametrize("place", ["src", "src/net", "examples/net", "zephyr"])
+def test_a_link_in_place_of_a_folder_leads_nowhere(folder, tmp_path, place):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    shutil.copytree(folder / place, mine, dirs_exist_ok=True)
+    before = files_in(mine)
+    shutil.rmtree(folder / place)
+    (folder / place).symlink_to(mine)
     export.c(make(seed=1), folder, name="net")
-    assert not (folder / "qornn_old.c").exists()
-    assert (folder / "qornn_mine.c").exists()
-    assert verify(folder).exact  # what is not ours is not compiled either
-    assert subprocess.run(["make", "-s", "-C", str(folder), "host"], check=False).returncode == 0
+    assert files_in(mine) == before
+    assert not (folder / place).is_symlink()
+    assert verify(folder).exact
+
+
+@needs_gcc
+def test_exporting_again_replaces_a_flat_folder_and_leaves_what_is_not_ours(tmp_path):
+    with zipfile.ZipFile(FLAT) as packed:
+        packed.extractall(tmp_path)
+    (tmp_path / "qornn_mine.c").write_text("int main(void) { return 3; }")
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(makefile.read_text().replace("RUNTIME := ", "RUNTIME := ../x.c qornn_gone.h "))
+    export.c(make(n_h=5), tmp_path, name="net")
+    fresh = export.c(make(n_h=5), tmp_path / "fresh", name="net")
+    assert {path.name for path in tmp_path.iterdir()} - {path.name for path in fresh.iterdir()} == {
+        "qornn_mine.c",
+        "fresh",
+    }
+    assert verify(tmp_path).exact  # what is not ours is not compiled either
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     old = export.c(make(), tmp_path / "old", name="net")
-    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    before = files_in(old)
     real, written = files.flush, []
 
     def full(file, **how):
@@ -234,7 +248,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
             export.c(make(seed=1), out, name="net")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "old"]
     assert not list((tmp_path / "empty").iterdir())
-    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+    assert files_in(old) == before
 
 
 @pytest.mark.parametrize(
@@ -253,9 +267,9 @@ def test_the_readme_names_the_options_that_change_rounding(folder):
 
 
 def test_templates_use_only_known_words(folder):
-    for path in folder.iterdir():
-        if path.suffix in (".c", ".h", ".md"):
-            assert not re.search(r"@\w+@", path.read_text())
+    for name, data in files_in(folder).items():
+        if not name.endswith(".qornn"):
+            assert not re.search(r"@\w+@", data.decode())
     assert c_folder.MARKER in (folder / "README.md").read_text()
 
 
@@ -266,17 +280,17 @@ def test_command_line(qornn_command, tmp_path):
     make(n_h=5).save(program)
     found = json.loads(qornn_command("export", program, "--to", "c", "-o", out, "--name", "net", "--json").stdout)
     assert found["name"] == "net"
-    assert "net.c" in found["files"]
-    assert f"qornn export {program}" in (out / "net.h").read_text()
+    assert "src/net/net.c" in found["files"]
+    assert f"qornn export {program}" in (out / "src/net.h").read_text()
     seen = json.loads(qornn_command("verify", out, "--json").stdout)
     assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
-    text = (out / "net.c").read_text()
-    (out / "net.c").write_text(re.sub(r"(net_layer0_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
+    text = (out / "src/net/net.c").read_text()
+    (out / "src/net/net.c").write_text(re.sub(r"(net_layer0_M_W\[1\] = \{\s+)\d+", r"\g<1>7", text))
     failed = qornn_command("verify", out, "--json", check=False)
     assert failed.returncode == 1
     assert json.loads(failed.stdout)["exact"] is False
-    assert json.loads(failed.stdout)["difference"]["file"] == "net.c"
-    assert "net.c: not what the program in the folder exports" in failed.stderr
+    assert json.loads(failed.stdout)["difference"]["file"] == "src/net/net.c"
+    assert "src/net/net.c: not what the program in the folder exports" in failed.stderr
     assert "--name" in qornn_command("export", program, "-o", tmp_path / "o2", check=False).stderr
     onnx_only = qornn_command("export", program, "-o", out, "--name", "net", "--single-step", check=False)
     assert "--single-step is for ONNX" in onnx_only.stderr

@@ -154,7 +154,7 @@ def test_the_exported_C_is_exact(kind, tmp_path):
     _, program, _, _ = lowered(kind, codes=kind == "two dense", readout="int8" if "last" in kind else None)
     folder = qornn.export.c(program, tmp_path / "c", name="stack", vector_steps=8)
     assert verify(folder, target="host").exact
-    text = (folder / "stack.c").read_text()
+    text = (folder / "src" / "stack" / "stack.c").read_text()
     body = text[text.index("int stack_step(") :].split("}")[1 if kind == "two dense" else 0]
     assert [f"stack_step{i}(s, " in body for i in range(len(program.layers))] == [True] * len(program.layers)
 

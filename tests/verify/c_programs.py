@@ -89,6 +89,12 @@ def make(
     return program if integer else changed(program, readout=replace(program.readout, relu=relu))
 
 
+def sources_of(folder, name="net", *, replay=False):
+    """What is compiled of an exported folder; `replay`: with the test that its vectors are for."""
+    found = [folder / "src" / name / f"{name}.c", folder / "src" / name / "qornn.c"]
+    return [*found, folder / "test" / "test_main.c"] if replay else found
+
+
 def compile_and_run(folder, sources, *options, run=True):
     """gcc on those files; what the program says."""
     program = folder / "a.out"

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def folder(tmp_path):
 def test_an_edited_example_or_makefile_is_a_note_and_never_runs(tmp_path, folder):
     """Also where it says that all is exact."""
     trace = tmp_path / "ran"
-    (folder / "example_main.c").write_text(DESTROY.format(path=f'"{trace}"'))
+    (folder / "test/test_main.c").write_text(DESTROY.format(path=f'"{trace}"'))
     (folder / "Makefile").write_text(f"RUNTIME := evil.c\nhost:\n\ttouch {trace}\n")
     (folder / "evil.c").write_text("#error")
     (folder / "qornn_evil.c").write_text("#error")
@@ -42,11 +43,13 @@ def test_an_edited_example_or_makefile_is_a_note_and_never_runs(tmp_path, folder
     result = verify(folder)
     assert result.exact
     assert result.steps == 2 * 3 + 32
-    assert {note.split()[0] for note in result.notes} == {"example_main.c", "Makefile", "README.md"}
+    assert {note.split()[0] for note in result.notes} == {"test/test_main.c", "Makefile", "README.md"}
     assert not trace.exists()
 
 
-@pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_dense.h", "qornn_plane4.c"])
+@pytest.mark.parametrize(
+    "file", ["src/net/net.c", "src/net.h", "test/net_vectors.h", "src/net/qornn.h", "src/net/qornn.c"]
+)
 @pytest.mark.parametrize("how", ["edited", "missing", "pipe"])
 def test_a_source_that_differs_fails_with_its_name_and_is_not_compiled(folder, monkeypatch, file, how):
     monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
@@ -57,7 +60,7 @@ def test_a_source_that_differs_fails_with_its_name_and_is_not_compiled(folder, m
         path.unlink()
         if how == "pipe":
             os.mkfifo(path)
-        elif file == "net_vectors.h":  # which tells the name
+        elif file == "test/net_vectors.h":  # which tells the name
             with pytest.raises(SettingsError, match="found none"):
                 verify(folder)
             return
@@ -71,13 +74,13 @@ def test_a_replaced_program_is_noticed(folder):
     make(n_h=5, seed=1).save(folder / "net.qornn")
     result = verify(folder)
     assert result.exact is False
-    assert {"net.c", "net_vectors.h"} <= set(result.difference.file.split(", "))
+    assert {"src/net/net.c", "test/net_vectors.h"} <= set(result.difference.file.split(", "))
 
 
 def test_vectors_that_were_made_to_fit_are_noticed(folder):
     """C and vectors changed together, so that a replay of them would be exact."""
     other = export.c(make(n_h=5, seed=1), folder.parent / "other", name="net", vector_steps=3)
-    for file in ("net.c", "net.h", "net_vectors.h"):
+    for file in ("src/net/net.c", "src/net.h", "test/net_vectors.h"):
         shutil.copy(other / file, folder / file)
     assert verify(folder).exact is False
 
@@ -91,34 +94,34 @@ def test_the_options_of_an_export_are_found_in_its_files(tmp_path, options):
 
 
 def test_line_ends_may_be_those_of_another_system(folder):
-    for path in folder.glob("*.[ch]"):
+    for path in folder.rglob("*.[ch]"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert verify(folder).exact
 
 
 def test_a_folder_of_another_version_says_so(folder):
-    path = folder / "net_vectors.h"
+    path = folder / "test/net_vectors.h"
     text = path.read_text()
     path.write_text(re.sub(r"#define net_FORMAT \d+\n", "", text))
     with pytest.raises(SettingsError, match=r"another version of qornn .*format 1; .*export again: `qornn export"):
         verify(folder)
     path.write_text(text)
-    header = (folder / "net.h").read_text()
-    (folder / "net.h").write_text(re.sub(r"made by qornn \S+", "made by qornn 99.0.0", header, count=1))
+    header = (folder / "src/net.h").read_text()
+    (folder / "src/net.h").write_text(re.sub(r"made by qornn \S+", "made by qornn 99.0.0", header, count=1))
     with pytest.raises(SettingsError, match=r"another version of qornn \(99\.0\.0"):
         verify(folder)
 
 
 @pytest.mark.parametrize("steps", ["99999", "0", "1" * 6000, "-4"])
 def test_a_number_of_steps_that_is_not_there_costs_nothing(folder, steps, monkeypatch):
-    path = folder / "net_vectors.h"
+    path = folder / "test/net_vectors.h"
     path.write_text(re.sub(r"net_STEPS \d+", f"net_STEPS {steps}", path.read_text()))
-    assert verify(folder).difference.file == "net_vectors.h"
+    assert verify(folder).difference.file == "test/net_vectors.h"
 
 
 @pytest.mark.parametrize("name", ["a b", "x;touch", "qornn_x", "int", "é"])
 def test_a_name_that_C_does_not_know_is_refused(folder, name):
-    (folder / "net_vectors.h").rename(folder / f"{name}_vectors.h")
+    (folder / "test/net_vectors.h").rename(folder / "test" / f"{name}_vectors.h")
     with pytest.raises(QornnError):
         verify(folder)
 
@@ -135,7 +138,7 @@ def test_time_and_output_of_a_replay_are_bounded(tmp_path, monkeypatch, code, li
     assert build.said([sys.executable, "-I", "-S", "-c", "print(3)"], tmp_path) == ("3\n", 0)
 
 
-@pytest.mark.parametrize("file", ["Makefile", "qornn_dense.h", "net.c"])
+@pytest.mark.parametrize("file", ["Makefile", "src/net/qornn.h", "src/net/net.c"])
 def test_a_file_far_larger_than_exported_is_not_read(folder, file, monkeypatch):
     with (folder / file).open("r+b") as grown:
         grown.truncate(2**29)  # a hole: it takes no room on the disk
@@ -144,3 +147,37 @@ def test_a_file_far_larger_than_exported_is_not_read(folder, file, monkeypatch):
     export = find(folder)
     assert file in export.differing or export.notes
     assert folder / file not in read
+
+
+@pytest.fixture
+def flat(tmp_path):
+    """A folder that was exported before it was a library: all files side by side."""
+    with zipfile.ZipFile(Path(__file__).parent / "flat_folder.zip") as packed:
+        packed.extractall(tmp_path / "flat")
+    return tmp_path / "flat"
+
+
+def test_a_flat_folder_of_before_is_still_verified(flat):
+    result = verify(flat)
+    assert (result.exact, result.steps, result.notes) == (True, 2 * 3 + 32, [])
+
+
+@pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_dense.h", "qornn_plane4.c"])
+@pytest.mark.parametrize("how", ["edited", "missing"])
+def test_a_flat_folder_that_was_changed_is_noticed(flat, monkeypatch, file, how):
+    monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
+    path = flat / file
+    if how == "edited":
+        path.write_text(path.read_text() + "\n/* */\n")
+    elif file == "net_vectors.h":  # which tells the name
+        return
+    else:
+        path.unlink()
+    assert verify(flat).difference.file == file
+
+
+def test_a_flat_folder_with_an_edited_example_never_runs_it(flat):
+    (flat / "example_main.c").write_text("#error")
+    result = verify(flat)
+    assert result.exact
+    assert result.notes == ["example_main.c is not as exported; it was not used"]

@@ -152,7 +152,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(exported):
         folder = exported()
         j = int(rng.integers(13))
         field = j % 8 // 2 * 4 + j % 2 * 16  # qornn_plane.h
-        flip(folder / "net.c", "net_layer0_W_planes", 5 * 2 + j // 8, field + int(rng.integers(4)))
+        flip(folder / "src/net/net.c", "net_layer0_W_planes", 5 * 2 + j // 8, field + int(rng.integers(4)))
         result = as_it_lies(folder)
         assert result.exact is False
         assert result.difference.unit == 5
@@ -162,7 +162,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(exported):
 @pytest.mark.parametrize("integer", [False, True])
 def test_a_flipped_readout_is_caught_with_its_output(exported, integer):
     folder = exported(integer=integer)
-    flip(folder / "net.c", "net_readout_b_o_int" if integer else "net_readout_b_o", 0, 0)
+    flip(folder / "src/net/net.c", "net_readout_b_o_int" if integer else "net_readout_b_o", 0, 0)
     result = as_it_lies(folder)
     assert result.exact is False
     assert (result.difference.step, result.difference.output) == (0, 0)
@@ -171,7 +171,7 @@ def test_a_flipped_readout_is_caught_with_its_output(exported, integer):
 def test_a_flip_that_no_step_shows_is_caught_by_the_checksum(exported):
     """Weights past n_h meet states that are always zero."""
     folder = exported()
-    flip(folder / "net.c", "net_layer0_W_planes", 1, 31)
+    flip(folder / "src/net/net.c", "net_layer0_W_planes", 1, 31)
     result = as_it_lies(folder)
     assert result.exact is False
     assert result.difference.step is None
@@ -183,7 +183,9 @@ def test_a_flipped_weight_is_caught_on_a_device(exported):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     folder = exported()
-    flip(folder / "net.c", "net_layer0_W_planes", 7 * 2, 4 + 2)  # two words per row; the second field is weight 2's
+    flip(
+        folder / "src/net/net.c", "net_layer0_W_planes", 7 * 2, 4 + 2
+    )  # two words per row; the second field is weight 2's
     result = as_it_lies(folder, "cortex-m4")
     assert result.exact is False
     assert result.difference.unit == 7
@@ -204,7 +206,7 @@ def test_bad_folders_are_refused(tmp_path, exported):
     folder = exported()
     with pytest.raises(SettingsError, match="cortex-m4"):
         verify(folder, "cortex-m5")
-    (folder / "net.h").unlink()
+    (folder / "src/net.h").unlink()
     result = verify(folder)
     assert result.exact is False
     assert "net.h" in str(result.difference)
@@ -212,14 +214,14 @@ def test_bad_folders_are_refused(tmp_path, exported):
 
 def test_code_that_does_not_compile_says_why(exported):
     folder = exported()
-    (folder / "net.c").write_text("int net_init(void) { return oops; }\n")
+    (folder / "src/net/net.c").write_text("int net_init(void) { return oops; }\n")
     with pytest.raises(VerifyError, match="oops"):
         as_it_lies(folder)
 
 
 def test_code_that_crashes_is_an_error(exported):
     folder = exported()
-    (folder / "example_main.c").write_text("int main(void) { return 7; }\n")
+    (folder / "test/test_main.c").write_text("int main(void) { return 7; }\n")
     with pytest.raises(VerifyError, match="status 7"):
         as_it_lies(folder)
 
@@ -254,10 +256,10 @@ def test_writing_to_flash_is_a_fault(exported):
     pytest.importorskip("unicorn", reason="pip install 'qornn[mcu]'")
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     folder = exported()
-    text = (folder / "example_main.c").read_text()
+    text = (folder / "test/test_main.c").read_text()
     broken = text.replace("    uint32_t seed =", "    *(volatile int16_t *)net_inputs = 1;\n    uint32_t seed =")
     assert broken != text
-    (folder / "example_main.c").write_text(broken)
+    (folder / "test/test_main.c").write_text(broken)
     for target in ("cortex-m0", "rv32"):
         with pytest.raises(VerifyError, match=r"fails on the device|fault|exception"):
             as_it_lies(folder, target)

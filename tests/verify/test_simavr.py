@@ -107,7 +107,7 @@ def test_cycles_are_counted_for_every_step_and_readout(exported):
 @pytest.mark.slow
 def test_a_flipped_weight_is_caught_with_its_unit(exported):
     folder = exported(make(n_h=9, k=4))
-    flip(folder / "net.c", "net_layer0_W_planes", 2 * 2, 3)  # row 2: rows are of two words
+    flip(folder / "src/net/net.c", "net_layer0_W_planes", 2 * 2, 3)  # row 2: rows are of two words
     result = as_it_lies(folder, CHIP)
     assert result.exact is False
     assert result.difference.unit == 2
@@ -122,7 +122,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(exported):
 )
 def test_every_part_is_compared(exported, array, where):
     folder = exported(make("multiplier", integer=True, normalised="narrow", n_i=2))
-    flip(folder / "net.c", array, 0, 2)
+    flip(folder / "src/net/net.c", array, 0, 2)
     result = as_it_lies(folder, CHIP)
     assert result.exact is False
     assert getattr(result.difference, where) is not None
@@ -132,8 +132,8 @@ def test_every_part_is_compared(exported, array, where):
 @pytest.mark.slow
 def test_the_checksum_is_compared(exported):
     folder = exported(make(integer=True))
-    text = (folder / "net.c").read_text()
-    (folder / "net.c").write_text(text.replace("hash = 0x811c9dc5u", "hash = 0x811c9dc4u"))
+    text = (folder / "src/net/net.c").read_text()
+    (folder / "src/net/net.c").write_text(text.replace("hash = 0x811c9dc5u", "hash = 0x811c9dc4u"))
     assert as_it_lies(folder, CHIP).difference.step is None
 
 

@@ -3,12 +3,11 @@
 import json
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_programs import GCC, STRICT, as_it_lies, compile_and_run, needs_gcc
+from c_programs import STRICT, as_it_lies, compile_and_run, needs_gcc, sources_of
 from c_stacks import CASES, MEMORIES
 from stacks import make_stack
 from test_replay import flip
@@ -45,24 +44,14 @@ def forda(**changes):
     return next(p for p in found if not p.input.plain and not any(p.layers[i].wide_bias for i in (0, 2, 4)))
 
 
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    """The runtime, compiled once with the sanitizers."""
-    out = tmp_path_factory.mktemp("runtime")
-    folder = export.c(stack(CASES[0]), out / "export", name="net", vector_steps=1)
-    options = [*STRICT, *(SANITIZE if has_sanitizer() else []), "-c", *map(str, folder.glob("qornn*.c"))]
-    subprocess.run([GCC, *options], cwd=out, check=True)
-    return sorted(out.glob("*.o"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtime, case):
+def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, case):
     """Vectors are longer than steps_max of some: sums are halved on the way."""
     options = [*STRICT, *(SANITIZE if has_sanitizer() else [])]
     for seed in (1, 2):
         folder = export.c(stack(case, seed), tmp_path / str(seed), name="net", vector_steps=9)
-        sources = [folder / "net.c", folder / "example_main.c", *runtime]
+        sources = sources_of(folder, replay=True)
         assert compile_and_run(tmp_path, sources, *options) == "exact steps=50\n"
 
 
@@ -71,7 +60,7 @@ def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtim
 def test_cpp_is_exact_too(tmp_path, case):
     folder = export.c(stack(case), tmp_path / "out", name="net", vector_steps=9)
     cpp = ["-x", "c++", "-std=c++17", *STRICT[1:], "-O2"]
-    assert compile_and_run(tmp_path, folder.glob("*.c"), *cpp) == "exact steps=50\n"
+    assert compile_and_run(tmp_path, sources_of(folder, replay=True), *cpp) == "exact steps=50\n"
 
 
 @pytest.mark.slow
@@ -124,10 +113,10 @@ def test_what_is_remembered_is_ram_and_said(tmp_path, case):
     program = stack(case)
     made = make(program, name="net", vector_steps=1, command="")
     files = {name: text.decode() for name, text in made.files.items()}
-    assert f"int16_t kept[{program.input.channels}];" in files["net.h"]
-    assert f"#define net_N_I {program.input.channels * program.input.window}\n" in files["net.h"]
+    assert f"int16_t kept[{program.input.channels}];" in files["src/net.h"]
+    assert f"#define net_N_I {program.input.channels * program.input.window}\n" in files["src/net.h"]
     assert ("with companded differences" in files["README.md"]) == program.input.differences
-    assert ("-32768 is missing" in files["net.h"]) == program.input.hold
+    assert ("-32768 is missing" in files["src/net.h"]) == program.input.hold
     arrays = arrays_of("", program.input.fields(0)).values()
     assert sum(array.nbytes for array in arrays) == program.input.stored_bytes
     plain = replace(program.input, differences=False, hold=False)
@@ -182,7 +171,7 @@ def test_true_bytes_are_the_constants_of_c(tmp_path, case):
     """But for what fills rows up to whole words, which the memory table names."""
     program = stack(case)
     made = make(program, name="net", vector_steps=1, command="")
-    header = made.files["net.h"].decode()
+    header = made.files["src/net.h"].decode()
     filled = 0
     for layer, source in program.walk():
         read = [(layer.U, source)] if isinstance(layer, Rotations) else [(layer.C, source)]
@@ -206,7 +195,7 @@ def test_the_stated_state_is_the_real_one_and_begins_at_whole_words(tmp_path, ca
     """Kernels load two numbers at once from whatever is filled up to whole words."""
     program = stack(case)
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=1)
-    text = (folder / "net.h").read_text()
+    text = (folder / "src/net.h").read_text()
     fields = re.findall(r"^    int16_t (\w+)\[(\d+)\];", text, re.MULTILINE)
     whole = [name for name, length in fields if int(length) % 4 == 0]
     main = tmp_path / "main.c"
@@ -215,7 +204,7 @@ def test_the_stated_state_is_the_real_one_and_begins_at_whole_words(tmp_path, ca
         '#include <stddef.h>\n#include <stdio.h>\n#include "net.h"\n'
         f'int main(void) {{ printf("%zu", sizeof(net_state)); {offsets} return 0; }}\n'
     )
-    size, *starts = map(int, compile_and_run(tmp_path, [main], f"-I{folder}").split())
+    size, *starts = map(int, compile_and_run(tmp_path, [main], f"-I{folder}/src").split())
     assert size == make(program, name="net", vector_steps=1, command="").ram_bytes - 4 * program.n_o
     assert size % 4 == 0
     assert not any(start % 4 for start in starts)
@@ -226,7 +215,7 @@ def test_values_are_the_outputs_divided_once(tmp_path, codes, steps_max):
     """In float32: two roundings at most, where Python has one of a float64."""
     program = make_stack(3, codes=codes, channels=3, steps_max=steps_max, n_o=2, bits_V=8)
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=1)
-    assert f"#define net_STEPS_MAX {program.readout.steps_max} " in (folder / "net.h").read_text()
+    assert f"#define net_STEPS_MAX {program.readout.steps_max} " in (folder / "src/net.h").read_text()
     x = program.input.clip(program.input.draw(np.random.default_rng(0), 11)).reshape(1, 11, *program.input.shape)
     steps = ", ".join(str(v) for v in x.reshape(-1))
     main = tmp_path / "main.c"
@@ -248,8 +237,8 @@ int main(void) {{
 }}
 """
     )
-    sources = [main, folder / "net.c", *folder.glob("qornn*.c")]
-    first, *lines = compile_and_run(tmp_path, sources, f"-I{folder}", *STRICT).splitlines()
+    sources = [main, *sources_of(folder)]
+    first, *lines = compile_and_run(tmp_path, sources, f"-I{folder}/src", *STRICT).splitlines()
     assert first == "0 0"
     for t, line in enumerate(lines):
         *y, a, b, best = line.split()
@@ -264,7 +253,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(tmp_path):
     """One bit of U of the second layer of rotations, and of C before it: the unit that reads it says so."""
     program = forda()
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=20)
-    flip(folder / "net.c", "net_layer3_U_planes", 2 * 9, 3)  # row 9, two words a row
+    flip(folder / "src/net/net.c", "net_layer3_U_planes", 2 * 9, 3)  # row 9, two words a row
     result = as_it_lies(folder)
     assert result.exact is False
     assert result.difference.unit == 32 + 9
@@ -275,7 +264,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(tmp_path):
 def test_a_flipped_readout_is_caught_with_its_output(tmp_path, case):
     """What is read out is told too: outputs of a mix are no state, and sums are none of a step."""
     folder = export.c(stack(case), tmp_path / "out", name="net", vector_steps=5)
-    flip(folder / "net.c", "net_readout_b_o_int", 1, 4)
+    flip(folder / "src/net/net.c", "net_readout_b_o_int", 1, 4)
     result = as_it_lies(folder)
     assert result.exact is False
     assert (result.difference.step, result.difference.output) == (0, 1)
@@ -288,10 +277,10 @@ def test_sums_that_no_output_shows_are_caught(tmp_path):
     program = replace(program, readout=replace(program.readout, V=np.zeros_like(program.readout.V)))
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=5)
     assert as_it_lies(folder).exact
-    text = (folder / "net.c").read_text()
+    text = (folder / "src/net/net.c").read_text()
     call = "qornn_mean_add(&net_readout, h4, s->sums, &s->count);"
     assert call in text
-    (folder / "net.c").write_text(text.replace(call, call + "\n    s->sums[3] += 1;"))
+    (folder / "src/net/net.c").write_text(text.replace(call, call + "\n    s->sums[3] += 1;"))
     result = as_it_lies(folder)
     assert result.exact is False
     assert result.difference.step == 0
@@ -299,7 +288,7 @@ def test_sums_that_no_output_shows_are_caught(tmp_path):
 
 def test_a_step_reads_like_the_network(tmp_path):
     folder = export.c(stack(CASES[5]), tmp_path / "out", name="net", vector_steps=1)
-    text, header = (folder / "net.c").read_text(), (folder / "net.h").read_text()
+    text, header = (folder / "src/net/net.c").read_text(), (folder / "src/net.h").read_text()
     body = re.search(r"int net_step\(.*?\{\n(.*?)\n\}", text, re.DOTALL)[1]
     assert [line.strip() for line in body.splitlines()] == [
         "qornn_quantize(&net_input, x, s->x);",

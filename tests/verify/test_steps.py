@@ -68,16 +68,16 @@ def both(request):
     files, text = {}, f"#define STEPS {STEPS}\n#define LATE {LATE}\n"
     for name, program in zip(("one", "two"), PAIRS[request.param](), strict=True):
         export = made(program, name=name, vector_steps=1, command="")
-        files |= {file: data for file, data in export.files.items() if file.endswith((".c", ".h"))}
+        files |= {file: data for file, data in export.files.items() if file.startswith("src/")}
         inputs, outputs = sequences(program)
-        text += f'#include "{name}.h"\ntypedef {export.words["y_type"]} {name}_y;\n'
+        text += f'#include "src/{name}.h"\ntypedef {export.words["y_type"]} {name}_y;\n'
         text += f"#define {name}_ARGUMENT {export.words['example_argument']}\n"
         text += table(f"{name}_inputs", inputs) + table(f"{name}_outputs", outputs)
         last = (program, export)
-    files |= {"expected.h": text.encode(), "example_main.c": SOURCE.read_bytes()}
+    files |= {"expected.h": text.encode(), "test_main.c": SOURCE.read_bytes()}
     program, export = last
     sizes = {key: getattr(export, key) for key in ("data_bytes", "vectors_bytes", "ram_bytes", "vectors", "words")}
-    return Export(name="two", program=program, files=files, differing=[], notes=[], **sizes)
+    return Export(name="two", program=program, files=files, flat=False, differing=[], notes=[], **sizes)
 
 
 def compiled(both, folder, *options):
@@ -99,8 +99,8 @@ def test_threads_share_nothing_that_is_written(both, tmp_path):
         pytest.skip("gcc has no ThreadSanitizer")
     done = subprocess.run([compiled(both, tmp_path, "-g", "-O1", "-fsanitize=thread")], capture_output=True, text=True)
     assert done.stdout == "exact steps=1\n", done.stderr
-    sources = [path for path in (tmp_path / "sources").glob("*.c") if path.name != "example_main.c"]
-    subprocess.run([GCC, "-std=c99", "-O2", "-c", *map(str, sources)], cwd=tmp_path, check=True)
+    for number, source in enumerate((tmp_path / "sources").glob("src/*/*.c")):
+        subprocess.run([GCC, "-std=c99", "-O2", "-c", source, "-o", tmp_path / f"{number}.o"], check=True)
     symbols = subprocess.check_output(["nm", *map(str, tmp_path.glob("*.o"))], text=True)
     assert not re.findall(r"^\w+ [bBcCdDgGsS] .*$", symbols, re.MULTILINE)
 
@@ -129,7 +129,7 @@ def test_a_step_that_depends_on_another_is_seen(tmp_path, kind, both):
     """The program around the models is not blind: an input that differs, and a state that both models share."""
     edits = {
         "in order": ("expected.h", rb"(one_outputs\[2\]\[\d+\]\[\d+\] = \{)", rb"\g<1>77, "),
-        "two models": ("example_main.c", rb"two_go\(&two_a, 1, t\);", b"two_go(&two_a, 1, t); one_go(&one_a, 0, t);"),
+        "two models": ("test_main.c", rb"two_go\(&two_a, 1, t\);", b"two_go(&two_a, 1, t); one_go(&one_a, 0, t);"),
     }
     file, old, new = edits[kind]
     text = re.sub(old, new, both.files[file], count=1)

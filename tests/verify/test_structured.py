@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_programs import GCC, STRICT, as_it_lies, compile_and_run, needs_gcc
+from c_programs import STRICT, as_it_lies, compile_and_run, needs_gcc, sources_of
 from c_structured import CASES, KINDS, MIXED, ODD, structured
 from single import changed
 
@@ -44,23 +44,13 @@ def ours(kind, n_h, **parts):
     return structured(kind, "multiplier" if n_h == 512 else "shift", **settings)
 
 
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    """The runtime, which every export copies unchanged, compiled once with the sanitizers."""
-    out = tmp_path_factory.mktemp("runtime")
-    folder = export.c(structured("cycle"), out / "export", name="net", vector_steps=1)
-    options = [*STRICT, *(SANITIZE if has_sanitizer() else []), "-c", *map(str, folder.glob("qornn*.c"))]
-    subprocess.run([GCC, *options], cwd=out, check=True)
-    return sorted(out.glob("*.o"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [*some(CASES, 5), *ODD, *some(MIXED, 2)], ids=name_of)
-def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, runtime, case):
+def test_exact_and_without_a_complaint_of_compiler_or_sanitizer(tmp_path, case):
     kind, form, parts = case
     options = [*STRICT, *(SANITIZE if has_sanitizer() else [])]
     folder = export.c(structured(kind, form, **parts), tmp_path / "out", name="net", vector_steps=4)
-    sources = [folder / "net.c", folder / "example_main.c", *runtime]
+    sources = sources_of(folder, replay=True)
     assert compile_and_run(tmp_path, sources, *options) == "exact steps=40\n"
 
 
@@ -71,7 +61,7 @@ def test_cpp_is_exact_too(tmp_path, kind):
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=9)
     assert verify(folder).exact
     cpp = ["-x", "c++", "-std=c++17", *STRICT[1:], "-O2"]
-    assert compile_and_run(tmp_path, folder.glob("*.c"), *cpp) == "exact steps=50\n"
+    assert compile_and_run(tmp_path, sources_of(folder, replay=True), *cpp) == "exact steps=50\n"
 
 
 @pytest.mark.slow
@@ -172,7 +162,7 @@ def test_the_stated_state_is_the_real_one(tmp_path, case):
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=1)
     main = tmp_path / "main.c"
     main.write_text('#include <stdio.h>\n#include "net.h"\nint main(void) { printf("%zu", sizeof(net_state)); }\n')
-    assert int(compile_and_run(tmp_path, [main], f"-I{folder}")) == ram_bytes(program) - 4 * program.n_o
+    assert int(compile_and_run(tmp_path, [main], f"-I{folder}/src")) == ram_bytes(program) - 4 * program.n_o
 
 
 @pytest.mark.parametrize(
@@ -187,7 +177,7 @@ def test_the_stated_state_is_the_real_one(tmp_path, case):
 def test_header_and_readme_say_what_W_is(tmp_path, kind, parts, fact, stored, work):
     program = structured(kind, **parts)
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=1)
-    header, readme = ((folder / name).read_text() for name in ("net.h", "README.md"))
+    header, readme = ((folder / name).read_text() for name in ("src/net.h", "README.md"))
     rows = 4 if kind == "delay" else program.n_h
     for text in (header, readme):
         assert f"U of 4 bits (packed), W: {fact}, states of 9 bits" in text
@@ -202,10 +192,10 @@ def test_header_and_readme_say_what_W_is(tmp_path, kind, parts, fact, stored, wo
 def test_a_flipped_sign_is_caught_with_its_unit(tmp_path):
     """The state that a step began from is gone when it differs: it is made once more."""
     folder = export.c(structured("hadamard", n_h=32), tmp_path / "out", name="net", vector_steps=20)
-    text = (folder / "net.c").read_text()
+    text = (folder / "src/net/net.c").read_text()
     start = re.search(r"net_layer0_signs\[4\] = \{\s+\d+, ", text).end()
     byte = re.match(r"\d+", text[start:])[0]
-    (folder / "net.c").write_text(text[:start] + str(int(byte) ^ 4) + text[start + len(byte) :])
+    (folder / "src/net/net.c").write_text(text[:start] + str(int(byte) ^ 4) + text[start + len(byte) :])
     result = as_it_lies(folder)
     assert not result.exact
     assert result.difference.unit == 8 + 2
@@ -219,11 +209,11 @@ def test_a_flipped_input_weight_is_found_late_as_well(tmp_path):
     U[:, 1] = 0
     program = changed(program, U=replace(program.U, integers=U), activation=Identity())
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=20)
-    text = (folder / "net_vectors.h").read_text()
+    text = (folder / "test/net_vectors.h").read_text()
     hashes = re.search(r"net_state_hashes\[\d+\] = \{(.*?)\}", text, re.DOTALL)
     words = hashes[1].split(",")
     words[30] = "1u"
-    (folder / "net_vectors.h").write_text(text.replace(hashes[1], ",".join(words)))
+    (folder / "test/net_vectors.h").write_text(text.replace(hashes[1], ",".join(words)))
     result = as_it_lies(folder)
     assert result.difference.step == 30
     assert result.difference.unit is None  # the device is right: no unit differs from the law

@@ -50,7 +50,11 @@ def run(
         assert name is not None
         steps = {} if vector_steps is None else {"vector_steps": vector_steps}
         export.c(program, out, name=name, layout=layout, command=command, **steps)
-        figures |= {"name": name, "layout": layout, "files": sorted(path.name for path in out.iterdir())}
+        figures |= {
+            "name": name,
+            "layout": layout,
+            "files": sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()),
+        }
     else:
         export.onnx(program, out, name=name, single_step=single_step, command=command)
         figures["bytes"] = out.stat().st_size

@@ -22,6 +22,7 @@ class Layout:
 DEVICE: Final = Layout(packed=True, host=False)
 HOST: Final = {"bytes": Layout(packed=False, host=True), "packed": Layout(packed=True, host=True)}
 HOST_UNITS: Final = 64  # QORNN_HOST_UNITS
+ON_STACK: Final = 64  # QORNN_ON_STACK: more sums than these lie in the state
 SPARE_WORDS: Final = 8  # a wide load at the last packed row's end
 
 # Widths f of the planes of a k-bit weight, low bits first: each divides 32, at most one of each.

@@ -28,6 +28,7 @@ from qornn.integer.state import Source, State
 
 if TYPE_CHECKING:
     from qornn.integer.engine.session import Session
+    from qornn.integer.memory import Memory
 
 LAYERS_LIMIT = 64
 
@@ -232,6 +233,12 @@ class IntegerProgram(Checked):
         from qornn.integer.engine.session import Session
 
         return Session(self)
+
+    def memory(self) -> Memory:
+        """Bytes of flash and RAM that the exported C takes: NAME_FLASH_BYTES, NAME_RAM_BYTES and NAME_STEPS_MAX."""
+        from qornn.integer.memory import memory
+
+        return memory(self)
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file, weights packed at their bits."""

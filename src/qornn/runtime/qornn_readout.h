@@ -27,18 +27,12 @@ typedef struct {
 
 /* y (n_o) of a state, of floats. */
 QORNN_INLINE void qornn_read_float(const qornn_readout *p, const int16_t *h, float *y) {
-    if (p->mix) {
-        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, NULL, y);
-        return;
-    }
     qornn_readout_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, y);
 }
 
 /* y (n_o) of a state, of integers. */
 QORNN_INLINE void qornn_read_int(const qornn_readout *p, const int16_t *h, int32_t *y) {
-    if (p->mix) {
-        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, NULL, y);
-    } else if (p->V_packed) {
+    if (p->V_packed) {
         qornn_readout_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
     } else {
         qornn_readout_int(p->V_int, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
@@ -47,19 +41,28 @@ QORNN_INLINE void qornn_read_int(const qornn_readout *p, const int16_t *h, int32
 
 /* The same of states kept in 32 bits. */
 QORNN_INLINE void qornn_read_float_wide(const qornn_readout *p, const int32_t *h, float *y) {
-    if (p->mix) {
-        qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, NULL, h, y);
-        return;
-    }
     qornn_readout_float_wide(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, y);
 }
 
 QORNN_INLINE void qornn_read_int_wide(const qornn_readout *p, const int32_t *h, int32_t *y) {
-    if (p->mix) {
-        qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, NULL, h, y);
-        return;
-    }
     qornn_readout_packed_wide(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, y);
+}
+
+/* The same four where S h is read out: mix is set. */
+QORNN_INLINE void qornn_read_mix_float(const qornn_readout *p, const int16_t *h, float *y) {
+    qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, h, NULL, y);
+}
+
+QORNN_INLINE void qornn_read_mix_int(const qornn_readout *p, const int16_t *h, int32_t *y) {
+    qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, h, NULL, y);
+}
+
+QORNN_INLINE void qornn_read_mix_float_wide(const qornn_readout *p, const int32_t *h, float *y) {
+    qornn_readout_mix_float(p->V, p->b_o, p->scale, p->n_o, p->n_h, p->relu, NULL, h, y);
+}
+
+QORNN_INLINE void qornn_read_mix_int_wide(const qornn_readout *p, const int32_t *h, int32_t *y) {
+    qornn_readout_mix_packed(p->V_packed, p->bits_V, p->b_o_int, p->n_o, p->n_h, p->relu, NULL, h, y);
 }
 
 /* One step more of a mean: the sums (n_h) and their count T. Both are halved in time, so a stream may run for ever. */

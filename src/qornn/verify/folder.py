@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from qornn import __version__
 from qornn.errors import SettingsError
+from qornn.export.c99 import folder as layout
 from qornn.export.c99 import names as c_names
-from qornn.export.c99.make import FORMAT, STEPS_LIMIT, make
+from qornn.export.c99.make import FLAT_FORMAT, FORMAT, STEPS_LIMIT, Made, make
 from qornn.export.c99.vectors import Vectors
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load
 
+MEASURED_LIMIT: Final = 2**14  # characters
+RUNTIME_LIMIT: Final = 2**16
 FILE_LIMIT: Final = 2**28  # no compiler takes a larger source
-FREE: Final = ("README.md", "Makefile", "example_main.c")  # to be edited: they change neither the model nor its test
+MEASURED: Final = re.compile(r"^(<!-- measured by [^\n]*-->\n).*?^(<!-- /measured -->\n)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +31,8 @@ class Export:
 
     name: str
     program: IntegerProgram
-    files: dict[str, bytes]
+    files: dict[str, bytes]  # by their paths in the folder
+    flat: bool  # the former layout: all files in one folder
     differing: list[str]  # sources, headers and vectors
     notes: list[str]
     data_bytes: int
@@ -37,11 +44,20 @@ class Export:
     def put(self, folder: Path) -> list[Path]:
         """Write the sources into a folder of their own in there; what to compile: model, replay and runtime."""
         place = folder / "sources"
-        place.mkdir()
         sources = {name: data for name, data in self.files.items() if name.endswith((".c", ".h"))}
         for name, data in sources.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(data)
         return [place / name for name in sources if name.endswith(".c")]
+
+    def headers(self, folder: Path) -> Path:
+        """Where NAME.h lies once the sources were put there."""
+        return folder / "sources" if self.flat else folder / "sources" / "src"
+
+    @property
+    def main(self) -> str:
+        """The path of the replay among the files."""
+        return layout.FLAT_MAIN if self.flat else layout.MAIN
 
     @property
     def in_double(self) -> bool:
@@ -54,24 +70,26 @@ def find(folder: str | Path) -> Export:
     folder = Path(folder)
     if not folder.is_dir():
         raise SettingsError(f"no folder at {folder}; `qornn export FILE --to c -o {folder} --name NAME` writes one")
-    name = _name(folder)
+    name, flat = _name(folder)
     path = folder / f"{name}.qornn"
     if not path.is_file():
         raise SettingsError(
             f"{folder} has no {name}.qornn, the program that its C is compared with; "
             f"export again: `qornn export FILE --to c -o {folder} --name {name}`"
         )
-    header, vectors = (_text(folder / file) for file in (f"{name}.h", f"{name}_vectors.h"))
-    _check_version(folder, name, header, vectors)
+    header, _, vectors = (_text(folder / file) for file in layout.sources(name, flat=flat))
+    _check_version(folder, name, header, vectors, FLAT_FORMAT if flat else FORMAT)
     program = load(path)
-    made = make(program, name=name, **_options(name, header, vectors))
+    made = make(program, name=name, flat=flat, **_options(name, header, vectors))
+    runtime, unknown = _flat_runtime(folder, made) if flat else ({}, [])
     differing = [file for file in made.files if not _same(folder / file, made.files[file])]
     return Export(
         name=name,
         program=program,
-        files=made.files,
-        differing=[file for file in differing if file not in FREE],
-        notes=[f"{file} is not as exported; it was not used" for file in differing if file in FREE],
+        files=made.files | runtime,
+        flat=flat,
+        differing=[file for file in differing if not is_free(file)] + unknown,
+        notes=[f"{file} is not as exported; it was not used" for file in differing if is_free(file)],
         data_bytes=made.data_bytes,
         vectors_bytes=made.vectors_bytes,
         ram_bytes=made.ram_bytes,
@@ -80,22 +98,51 @@ def find(folder: str | Path) -> Export:
     )
 
 
-def _name(folder: Path) -> str:
-    names = sorted(path.name.removesuffix("_vectors.h") for path in folder.glob("*_vectors.h"))
+def is_free(file: str) -> bool:
+    """Whether it may be edited: that changes neither the model nor its test."""
+    path = PurePosixPath(file)
+    return path.suffix not in (".c", ".h") or path.name in (PurePosixPath(layout.MAIN).name, layout.FLAT_MAIN)
+
+
+def _flat_runtime(folder: Path, made: Made) -> tuple[dict[str, bytes], list[str]]:
+    """The runtime of the former layout: its files are known by their digests. And those that are not as they were."""
+    known: dict[str, str] = json.loads((files("qornn.verify") / "flat_runtime.json").read_text(encoding="utf-8"))
+    found: dict[str, bytes] = {}
+    unknown: list[str] = []
+    waiting = [name for name in known if name.endswith(".c")] + _includes(made.files[f"{made.words['name']}.c"])
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in unknown or name == f"{made.words['name']}.h":
+            continue
+        data = _text(folder / name, RUNTIME_LIMIT).encode()
+        if hashlib.sha256(data).hexdigest() == known.get(name):
+            found[name] = data
+            waiting += _includes(data)
+        else:
+            unknown.append(name)
+    return found, sorted(unknown)
+
+
+def _includes(text: bytes) -> list[str]:
+    return re.findall(r'^#include "(\w+\.h)"', text.decode(), re.MULTILINE)
+
+
+def _name(folder: Path) -> tuple[str, bool]:
+    names, flat = layout.held(folder)
     if len(names) != 1:
         found = f"{len(names)} of them" if names else "none"
         raise SettingsError(
-            f"{folder} should hold one NAME_vectors.h, as `qornn export --to c` writes it; found {found}"
+            f"{folder} should hold one test/NAME_vectors.h, as `qornn export --to c` writes it; found {found}"
         )
-    return c_names.check(names[0])
+    return c_names.check(names[0]), flat
 
 
-def _check_version(folder: Path, name: str, header: str, vectors: str) -> None:
+def _check_version(folder: Path, name: str, header: str, vectors: str, current: int) -> None:
     """Folders of other versions have other files; a folder without any statement is compared, and differs."""
     version = re.match(r"/\* \w+: made by qornn ([\w.+-]{1,40})$", header, re.MULTILINE)
     number = re.search(rf"^#define {name}_FORMAT (\d{{1,6}})$", vectors, re.MULTILINE)
     stated = int(number[1]) if number else 1
-    if version and vectors and (version[1] != __version__ or stated != FORMAT):
+    if version and vectors and (version[1] != __version__ or stated != current):
         raise SettingsError(
             f"{folder} was exported by another version of qornn ({version[1]}, format {stated}; this is {__version__}, "
             f"format {FORMAT}); export again: `qornn export {folder / name}.qornn --to c -o {folder} --name {name}`"
@@ -116,8 +163,13 @@ def _options(name: str, header: str, vectors: str) -> dict[str, Any]:
 
 
 def _same(path: Path, want: bytes) -> bool:
-    """Line ends aside, which version control may have changed."""
-    return _text(path, 2 * len(want)) == want.decode()
+    """Line ends aside, which version control may have changed, and what `verify` wrote into the README."""
+    text = _text(path, 2 * len(want) + MEASURED_LIMIT)
+    return text == want.decode() or (path.name == "README.md" and _unmeasured(text) == _unmeasured(want.decode()))
+
+
+def _unmeasured(text: str) -> str:
+    return MEASURED.sub(r"\1\2", text)
 
 
 def _text(path: Path, limit: int = FILE_LIMIT) -> str:

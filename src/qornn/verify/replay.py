@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from qornn.errors import unknown
-from qornn.verify import build, elf, folder, qemu, simavr
+from qornn.verify import build, elf, folder, qemu, readme, simavr
 from qornn.verify.build import VerifyError
 from qornn.verify.difference import Difference, parse
 from qornn.verify.folder import Export
@@ -48,7 +48,8 @@ def verify(out: str | Path, target: str = "host") -> Result:
     """Compare an exported folder with what its program exports; compile that, replay the test vectors, and measure.
 
     What is compiled is made anew from NAME.qornn, with a replay program of this package; files that differ are named,
-    and neither they nor the example or the Makefile in the folder are ever compiled or run.
+    and neither they nor the test or the Makefile in the folder are ever compiled or run. Code and stack of a device are
+    written into the folder's README.md.
     """
     if target not in TARGETS:
         raise unknown("target", target, TARGETS)
@@ -61,7 +62,9 @@ def verify(out: str | Path, target: str = "host") -> Result:
             difference=Difference(step=None, file=", ".join(export.differing)),
             notes=export.notes,
         )
-    return replace(replayed(export, target), notes=export.notes)
+    result = replace(replayed(export, target), notes=export.notes)
+    readme.keep(Path(out), export, result)
+    return result
 
 
 def replayed(export: Export, target: str) -> Result:

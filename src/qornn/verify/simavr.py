@@ -76,12 +76,13 @@ def _image(export: Export, scratch: Path, name: str, target: Avr) -> Path:
     """The model, the replay that is fed, and start-up."""
     if export.data_bytes > target.flash_bytes:  # more than the linker can place
         raise VerifyError(_no_room(export, name, export.data_bytes, target.flash_bytes, "its constants alone"))
-    sources = [path for path in export.put(scratch) if path.name != "example_main.c"]
-    script, board, image = scratch / "link.ld", sources[0].parent / "qornn_board.c", scratch / "image.elf"
+    sources = [path for path in export.put(scratch) if path.name != Path(export.main).name]
+    script, board, image = scratch / "link.ld", scratch / "qornn_board.c", scratch / "image.elf"
     script.write_text(_filled("avr.ld", {"name": export.name, "ram": hex(target.ram)}), encoding="utf-8")
     board.write_text(_filled("avr.c", export.words), encoding="utf-8")
     compiler = [str(build.tool(GCC)), f"-mmcu={target.mcu}", *FLAGS, *(["-DBOARD_FLOATS"] if _floats(export) else [])]
     link = ["-Wl,--gc-sections", "-T", str(script), "-o", str(image)]
+    compiler.append(f"-I{export.headers(scratch)}")
     build.compiled([*compiler, str(board), *map(str, sources), *link], scratch, name)
     return image
 

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from qornn.errors import ProgramError
 from qornn.integer.layers import Layer, Mix, Recurrent, Rotations
-from qornn.integer.layout import DEVICE, Fields
+from qornn.integer.layout import DEVICE, ON_STACK, Fields
 from qornn.integer.matrices import Matrix
 from qornn.integer.program import IntegerProgram
 from qornn.integer.state import Source
 
-ON_STACK: Final = 64  # QORNN_ON_STACK
 SIZES: Final = {"int16_t": 2, "int32_t": 4, "uint32_t": 4}
 
 

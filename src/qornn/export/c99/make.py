@@ -1,4 +1,4 @@
-"""A program as a flat folder of C99: what is tested on the host and in the emulator is what is flashed."""
+"""A program as a folder of C99: what is tested on the host and in the emulator is what is flashed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from qornn import __version__
 from qornn.errors import ProgramError, SettingsError, unknown
-from qornn.export.c99 import folder, names, state
+from qornn.export.c99 import folder, library, names, runtime, state
 from qornn.export.c99 import vectors as test_vectors
 from qornn.export.c99.arrays import array, arrays_of, initializer
 from qornn.export.c99.facts import facts, for_markdown, memory, plain, table, work
@@ -25,7 +25,8 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 7  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 8  # of the folder: one more whenever the same program and options give other files
+FLAT_FORMAT: Final = 7  # the last one with all files in one folder, which `verify` still knows
 
 
 def c(
@@ -37,7 +38,7 @@ def c(
     vector_steps: int = 64,
     command: str | None = None,
 ) -> Path:
-    """Write the folder `out`: NAME.h, NAME.c, runtime, example, test vectors, README and Makefile; returns it.
+    """Write the folder `out`, a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once; returns it.
 
     layout: weights packed at their bits, the only one. vector_steps: length of the sequences in the vectors.
     command: what the files say made them.
@@ -67,8 +68,27 @@ class Made:
     words: dict[str, object]
 
 
-def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str) -> Made:
-    """The files of an export: the same program and options give the same bytes."""
+def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str, flat: bool = False) -> Made:
+    """The files of an export: the same program and options give the same bytes.
+
+    flat: the sources of the former layout, without its runtime.
+    """
+    _check(program, vector_steps)
+    vectors = test_vectors.vectors(program, vector_steps)
+    if not np.isfinite(vectors.outputs).all():
+        raise ProgramError(
+            "outputs of this program pass the largest float32: divide the targets, train and lower again"
+        )
+    layers = layer_codes(program, name)
+    words = _model_words(program, name, layers) | _vector_words(vectors)
+    words |= {"name": name, "NAME": name.upper(), "command": plain(command)}
+    words |= _flat_words(words) if flat else _library_words(words)
+    made = _flat_files(words, vectors) if flat else _library_files(program, words, vectors, layers)
+    sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
+    return Made(files={file: text.encode() for file, text in made.items()}, **sizes, vectors=vectors, words=words)
+
+
+def _check(program: IntegerProgram, vector_steps: int) -> None:
     if program.numpy_only:
         raise ProgramError(f"C knows no {program.numpy_only}")
     if not program.n_state:
@@ -78,26 +98,69 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
     widest = max(program.n_state, program.n_i)
     if vector_steps > (most := max(1, STATES_LIMIT // (test_vectors.SEQUENCES * widest))):
         raise SettingsError(f"vectors of {vector_steps} steps are too many for {widest} units or inputs; take {most}")
-    vectors = test_vectors.vectors(program, vector_steps)
-    if not np.isfinite(vectors.outputs).all():
-        raise ProgramError(
-            "outputs of this program pass the largest float32: divide the targets, train and lower again"
-        )
-    layers = layer_codes(program, name)
-    words = _model_words(program, name, layers) | _vector_words(vectors)
-    runtime = folder.runtime(code.header for code in layers)
-    words |= {"name": name, "runtime": " ".join(runtime), "command": plain(command)}
-    model = {
-        f"{name}.h": folder.fill("model.h", words),
-        f"{name}.c": folder.fill("model.c", words),
-        f"{name}_vectors.h": folder.fill("vectors.h", words | {"arrays": _vector_arrays(name, vectors)}),
-        "example_main.c": folder.fill("example_main.c", words),
-        "Makefile": folder.fill("Makefile", words),
+
+
+def _library_files(
+    program: IntegerProgram, words: dict[str, object], vectors: Vectors, layers: list[Code]
+) -> dict[str, str]:
+    """By their paths in the folder."""
+    name = str(words["name"])
+    header, model = folder.fill("model.h", words), folder.fill("model.c", words)
+    kernels = runtime.files_of(name, sorted({code.header for code in layers}), model)
+    return {
+        f"src/{name}.h": header,
+        f"src/{name}/{name}.c": model,
+        **{f"src/{name}/{file}": text for file, text in kernels.items()},
+        f"test/{name}_vectors.h": _vectors_text(words, vectors),
+        folder.MAIN: folder.fill("test_main.c", words),
+        **library.files_of(program, words, header),
         "README.md": folder.fill("README.md", words | for_markdown(words)),
     }
-    sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
-    made = {file: text.encode() for file, text in model.items()} | runtime
-    return Made(files=made, **sizes, vectors=vectors, words=words)
+
+
+def _flat_files(words: dict[str, object], vectors: Vectors) -> dict[str, str]:
+    """Those of the former layout that its program decides."""
+    name = str(words["name"])
+    return {
+        f"{name}.h": folder.fill("model.h", words),
+        f"{name}.c": folder.fill("model.c", words),
+        f"{name}_vectors.h": _vectors_text(words, vectors),
+        folder.FLAT_MAIN: folder.fill("test_main.c", words),
+    }
+
+
+def _vectors_text(words: dict[str, object], vectors: Vectors) -> str:
+    return folder.fill("vectors.h", words | {"arrays": _vector_arrays(str(words["name"]), vectors)})
+
+
+def _library_words(words: dict[str, object]) -> dict[str, object]:
+    """What the two layouts say differently: includes, and the macros of memory."""
+    name = words["name"]
+    flash = f"{name}_FLASH_BYTES"
+    return {
+        "format": FORMAT,
+        "includes": f'#include "../{name}.h"\n\n#include "qornn.h"\n',
+        "test_includes": f'#include "../src/{name}.h"\n#include "{name}_vectors.h"\n',
+        "memory_macros": f"#define {flash} {words['data_bytes']} /* constants as they lie in flash, without code */\n"
+        f"#define {name}_RAM_BYTES {words['ram_bytes']} /* state and outputs, without the stack */\n"
+        + (str(words["steps_max"]) or f"#define {name}_STEPS_MAX 0 /* no limit on the steps of a sequence */\n")
+        + f"#define {name}_DATA_BYTES {flash} /* its former name */\n",
+        "flash_check": f"typedef char {name}_flash_is_as_said[{words['sum_of_arrays']} == {flash} ? 1 : -1];\n",
+    }
+
+
+def _flat_words(words: dict[str, object]) -> dict[str, object]:
+    name = words["name"]
+    return {
+        "format": FLAT_FORMAT,
+        "includes": f'#include "{name}.h"\n\n#include "qornn_input.h"\n#include "qornn_readout.h"\n{words["headers"]}',
+        "test_includes": f'#include "{name}.h"\n#include "{name}_vectors.h"\n',
+        "memory_macros": f"{words['steps_max']}"
+        f"#define {name}_DATA_BYTES {words['data_bytes']} /* constants in flash */\n"
+        f"#define {name}_RAM_BYTES {words['ram_bytes']} /* state and outputs */\n",
+        "flash_check": "",
+        "predict": str(words["predict"]).replace("qornn_read_mix_", "qornn_read_"),
+    }
 
 
 def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict[str, object]:
@@ -114,7 +177,6 @@ def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict
     return {
         "marker": folder.MARKER,
         "version": __version__,
-        "format": FORMAT,
         "facts": "\n".join(f"   {line}" for line in facts(program)),
         "memory": table(memory(layers, readout, data=data, state=kept, outputs=outputs)),
         "work": table(work(program)),
@@ -125,6 +187,7 @@ def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict
         "data_bytes": data,
         "ram_bytes": kept + outputs,
         "checksum": test_vectors.checksum(list(arrays.values())),
+        "sum_of_arrays": " + ".join(f"sizeof {field}" for field in arrays),
         "arrays": "\n".join(array(field, values) for field, values in arrays.items()),
         "input_struct": initializer("qornn_input", f"{name}_input", parts[f"{name}_input"]),
         "readout_struct": initializer("qornn_readout", f"{name}_readout", readout),

@@ -17,11 +17,11 @@ _KEYWORDS: Final = """
     template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
     wchar_t while xor xor_eq"""
 KEYWORDS: Final = frozenset(_KEYWORDS.split())
-# NAME.h and NAME.c stand beside the runtime and on the include path: <stdint.h> must not find a model.
+# NAME.h stands on the include path: <stdint.h> and <Arduino.h> must not find a model.
 _HEADERS: Final = """
-    arm_mve assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
-    stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
-    example_main"""
+    arduino arm_mve assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
+    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    example_main test_main"""
 HEADERS: Final = frozenset(_HEADERS.split())
 
 

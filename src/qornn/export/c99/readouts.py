@@ -32,7 +32,8 @@ def readout_code(program: IntegerProgram, name: str, last: Code) -> ReadoutCode:
     words["classify_c"] = fill("classify.c", words) if several else ""
     if program.readout.pooled:
         return _mean(program, name, words)
-    kind = f"{'int' if exact else 'float'}{'_wide' if last.unit == 'int32_t' else ''}"
+    mix = "mix_" if program.readout.mix else ""
+    kind = f"{mix}{'int' if exact else 'float'}{'_wide' if last.unit == 'int32_t' else ''}"
     plus = f", plus {program.readout.offset!r}," if program.readout.offset else ""
     scale = f"; times {program.readout.scale!r}{plus} they are in the network's own units" if exact else ""
     return ReadoutCode(

@@ -1,7 +1,7 @@
 """Test vectors: inputs from a fixed seed, and what `simulate` makes of them.
 
 Ordinary sequences from the zero state, then probes: single steps from states spread over their whole range, which
-meet every weight, where a sequence may leave units silent. The device makes those states itself (example_main.c).
+meet every weight, where a sequence may leave units silent. The device makes those states itself (test_main.c).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def as_read(program: IntegerProgram, inputs: np.ndarray) -> np.ndarray:
 
 
 def probe_states(program: IntegerProgram) -> States:
-    """States from a 32-bit xorshift, as example_main.c makes them.  # a (PROBES, n_state) int64 for each keeper"""
+    """States from a 32-bit xorshift, as test_main.c makes them.  # a (PROBES, n_state) int64 for each keeper"""
     s = SEED
     found = start(program, PROBES)
     for p in range(PROBES):

@@ -54,6 +54,10 @@ class Input(check.Checked, ABC):
         """Numbers it keeps from step to step, all 0 at the start."""
         return 0
 
+    def kept(self, room: int) -> dict[int, int]:
+        """What it has in RAM, with room for so many x_i: bytes of a number, and how many of these."""
+        return {2: room + self.n_state} if room else {}
+
     @property
     @abstractmethod
     def limits(self) -> tuple[int, int]:

@@ -113,6 +113,15 @@ class Layer(check.Checked, ABC):
         """The same of what the layer before was given, where it reads that."""
         return 0
 
+    @property
+    def wide_state(self) -> bool:
+        """Whether its states have 32 bits on a device."""
+        return False
+
+    def kept(self, room: int) -> dict[int, int]:
+        """What it has in RAM, where the next layer reads `room` numbers: bytes of a number, and how many of these."""
+        return {2: max(self.output.n_i, room)}
+
     @abstractmethod
     def work(self, source: Source) -> dict[str, int]:
         """Operations of a step, by what they are."""

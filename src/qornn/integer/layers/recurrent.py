@@ -15,7 +15,7 @@ from qornn.errors import ProgramError
 from qornn.integer import layout as layouts
 from qornn.integer.activations import ACTIVATIONS, Activation
 from qornn.integer.layers.base import Layer
-from qornn.integer.layout import WORD_BITS, Fields, Layout, pack_columns, pack_rows, pack_words, units
+from qornn.integer.layout import ON_STACK, WORD_BITS, Fields, Layout, pack_columns, pack_rows, pack_words, units
 from qornn.integer.matrices import MATRICES, Matrix, RecurrentMatrix, packed_bytes
 from qornn.integer.requant import LIMIT, REQUANTS, Requant
 from qornn.integer.state import Source, State, Units
@@ -207,6 +207,18 @@ class Recurrent(Layer):
     def state_room(self) -> int:
         """Length of a buffer of states on a device: what the kernels of W read."""
         return units(self.n_h, self.W.bits) if self.W.stored else self.n_h
+
+    @property
+    def wide_state(self) -> bool:
+        return self.W.form.wide
+
+    def kept(self, room: int) -> dict[int, int]:
+        form = self.W.form
+        words = form.sums if form.sums > ON_STACK else 0
+        if form.wide:  # what reads it reads 16 bits, of which there is a copy
+            return {4: words + self.n_h, 2: room}
+        units = max(self.state_room, room)
+        return {4: words + 1, 2: 2 * units} if form.buffers == 2 else {**({4: words} if words else {}), 2: units}
 
     def work(self, source: Source) -> dict[str, int]:
         """Multiply-accumulates; codes select a column of U, which is only added."""

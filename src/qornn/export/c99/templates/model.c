@@ -1,15 +1,11 @@
 /* @name@: constants and functions; see @name@.h.  @marker@ @version@ */
-#include "@name@.h"
-
-#include "qornn_input.h"
-#include "qornn_readout.h"
-@headers@
+@includes@
 @arrays@
 @input_struct@
 @layer_structs@
 @readout_struct@
 /* The buffers are as long as the kernels read, and the memory is what the header says. */
-@checks@typedef char @name@_ram_is_as_said[(sizeof(@name@_state) + 3u) / 4u * 4u + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
+@checks@@flash_check@typedef char @name@_ram_is_as_said[(sizeof(@name@_state) + 3u) / 4u * 4u + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
 
 @layer_steps@
 /* Once a sequence: small rather than fast. */

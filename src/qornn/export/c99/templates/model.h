@@ -32,9 +32,7 @@ extern "C" {
 #define @name@_N_O @n_o@
 #define @name@_STATE_BITS @bits_h@
 #define @name@_LAYERS @layers@
-@steps_max@#define @name@_DATA_BYTES @data_bytes@ /* constants in flash */
-#define @name@_RAM_BYTES @ram_bytes@ /* state and outputs */
-
+@memory_macros@
 /* Owned by the caller, one for each signal. */
 typedef @unit@ @name@_unit;
 typedef struct {

@@ -1,9 +1,7 @@
 /* Replays @name@_vectors.h step by step: prints "exact steps=N", or the first difference, and returns 0 or 1.
 
    A board without stdio is built with -DEXAMPLE_SAY=its_puts, a function void its_puts(const char *text). */
-#include "@name@.h"
-#include "@name@_vectors.h"
-
+@test_includes@
 #ifdef EXAMPLE_SAY
 #ifdef __cplusplus
 extern "C"

@@ -1,0 +1,1 @@
+    @name@_step(&state, read_code());

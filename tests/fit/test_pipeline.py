@@ -126,7 +126,7 @@ def test_the_c_is_exact_and_named_after_the_data(made):
     assert figures["verified"] is True
     assert [check["target"] for check in figures["verification"]] == ["host"]
     assert verify(out / "c").exact
-    assert (out / "c" / "my_waves.h").is_file()
+    assert (out / "c" / "src" / "my_waves.h").is_file()
 
 
 def test_every_width_is_measured_and_one_is_chosen_on_held_out_training_data(made):

@@ -101,7 +101,7 @@ def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     assert found[True]["flash_bytes"] - found[False]["flash_bytes"] < 300
     assert found[True]["ram_bytes"] == found[False]["ram_bytes"]
     assert found[True]["stack_bytes"] < 200
-    header = (tmp_path / "True" / "net.h").read_text()
+    header = (tmp_path / "True" / "src" / "net.h").read_text()
     assert "transformed by Walsh-Hadamard and read out" in header
     assert int(re.search(r"a readout: transform, additions alone +(\d+)", header)[1]) == 512**2 * 3 // 4
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -24,6 +25,7 @@ from qornn.integer.program import IntegerProgram
 from qornn.integer.simulate import simulate
 from qornn.lowering.lower import lower
 from qornn.model import OrthogonalRNN
+from qornn.verify import needs
 
 SIZES = (170, 256)
 BITS, ACTIVATION_BITS, N_O = 4, 12, 10
@@ -64,6 +66,7 @@ def bench_infer(
         "processors": _cores(),
         "repeats": repeats,
         "host": host,
+        "targets": [{**asdict(need), "ready": need.ready} for need in needs()],
         "mcu": {target: _on_device(device, target, say) for target in targets},
         "mcu_int8_readout": {
             target: _on_device(make_program(device.n_h, readout="int8"), target, say) for target in targets

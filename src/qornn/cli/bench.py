@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from qornn.cli.options import Json
-from qornn.cli.output import print_json, print_table
+from qornn.cli.output import print_json, print_table, print_targets
 from qornn.errors import SettingsError, unknown
 
 BENCHES = ("train", "infer")
@@ -163,6 +163,7 @@ def _show_infer(figures: dict[str, Any]) -> None:
     ]
     columns = ["target", "readout", "instructions a step", "flash bytes", "RAM bytes", "layout"]
     print_table("Emulated devices; instructions, not cycles", columns, devices)
+    print_targets(figures.get("targets", []))
 
 
 def _show_samples(found: dict[str, Any]) -> None:

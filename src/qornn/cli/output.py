@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -29,6 +29,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     if not console.is_terminal:
         console.width = 200  # a pipe or a file has no edge to fold at
     console.print(table)
+
+
+def print_targets(rows: Iterable[Mapping[str, object]]) -> None:
+    """Every target, what is missing on this machine to run it, and the command that installs that."""
+    columns = ["target", "runs on", "ready", "missing", "install with"]
+    keys = ("target", "device", "ready", "missing", "install")
+    print_table("Targets", columns, ([row[key] for key in keys] for row in rows))
 
 
 def text(value: object) -> str:

@@ -96,6 +96,7 @@ def _of_program(path: Path) -> dict[str, Any]:
         "paper_bytes": found and found.paper_bytes,
         "true_bytes": p.true_bytes,
         "file_bytes": path.stat().st_size,
+        **({} if p.numpy_only else asdict(p.memory())),  # as exported to C, without code and stack
         "accumulator_bits": p.accumulator_bits,
         "accumulator_bits_by_shape": found and found.accumulator_bits,
         "paper_kB": None if found is None or found.paper_kB is None else round(found.paper_kB, 2),

@@ -7,6 +7,7 @@
 
 from qornn.verify.build import VerifyError
 from qornn.verify.replay import Result, measure, verify
+from qornn.verify.requirements import Need, needs
 from qornn.verify.targets import TARGETS
 
-__all__ = ["TARGETS", "Result", "VerifyError", "measure", "verify"]
+__all__ = ["TARGETS", "Need", "Result", "VerifyError", "measure", "needs", "verify"]

@@ -28,8 +28,14 @@ STACK_OVERFLOW: Final = 3  # status of the run
 
 def missing() -> str | None:
     """What is not installed here, and the way out; None where chips can be run."""
+    lacking = absent()
+    return f"{lacking} is not installed; `{INSTALL}`" if lacking else None
+
+
+def absent() -> str | None:
+    """What is not installed here."""
     if build.tool(GCC) is None:
-        return f"{GCC} is not installed; `{INSTALL}`"
+        return GCC
     try:
         done = subprocess.run(
             [*build.host_compiler(), "-x", "c", "-E", "-"],
@@ -37,9 +43,9 @@ def missing() -> str | None:
             capture_output=True,
             timeout=build.TIMEOUT,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the compiler of this machine did not run: {error}"
-    return f"libsimavr-dev is not installed; `{INSTALL}`" if done.returncode else None
+    except (OSError, subprocess.TimeoutExpired, VerifyError):
+        return "a C compiler for this machine"
+    return "libsimavr-dev" if done.returncode else None
 
 
 def run(export: Export, scratch: Path, name: str, target: Avr) -> dict[str, Any]:

@@ -90,6 +90,22 @@ def devices() -> str:
     return _table(["target", "readout", *ON_DEVICE], lines)
 
 
+def avr() -> str:
+    """Networks on an Arduino Uno's chip."""
+    found = _record("avr.json")
+    lines = []
+    for name, seen in found["networks"].items():
+        counts = [f"{seen[key]:,}" for key in ("cycles_per_step", "cycles_per_sample")]
+        times = [f"{seen[key]:.2f}" for key in ("ms_per_sample", "ms_per_readout")]
+        memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
+        read = f"{seen['samples_per_step']} × {seen['channels']}"
+        exact = "yes" if seen["exact"] else "no"
+        lines.append([name, f"{seen['bytes']:,}", read, *counts, *times, *memory, exact])
+    columns = ["network", "weights, bytes", "samples × channels per step", "cycles per step", "per sample"]
+    columns += ["ms per sample", "ms per readout", "flash", "RAM", "stack", "bit-exact"]
+    return f"{_table(columns, lines)}\n\n{found['chip']} at 16 MHz, {found['compiler']} -Os."
+
+
 def structured() -> str:
     """Structured networks on the same microcontrollers."""
     found = _record("bench-infer.json")["structured"]
@@ -295,6 +311,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
     "devices": devices,
+    "avr": avr,
     "structured": structured,
     "training": training,
     "cells": cells,

@@ -169,6 +169,22 @@ def real() -> str:
     return _table(["recordings", "samples × channels", *networks, *sizes], lines)
 
 
+def uno() -> str:
+    """Human activity on an Arduino Uno's chip, beside what was published for it."""
+    lines = []
+    for name, seen in _record("uno.json").items():
+        runs = seen["runs"]
+        largest = {key: max(run[key] for run in runs) for key in ("bytes", "ms_per_sample", "flash_bytes", "ram_bytes")}
+        scores = [f"{seen[key]:.3f}" for key in ("mean", "best", "worst")]
+        sizes = [f"{largest['bytes']:,}", f"{largest['ms_per_sample']:.2f}"]
+        warm = f"{max(run['warm_up']['median'] for run in runs)}"
+        memory = [f"{largest[key]:,}" for key in ("flash_bytes", "ram_bytes")]
+        lines.append([f"stack, {name}", *scores, *sizes, warm, *memory])
+    lines.append(["FastGRNN, as published", "0.853", "0.918", "–", "566", "9.21", "74", "–", "–"])
+    columns = ["network", "macro-F1, mean of five seeds", "best", "worst", "bytes of weights", "ms per sample"]
+    return _table([*columns, "samples until right, median", "flash", "RAM"], lines)
+
+
 def stacks() -> str:
     """Stacks of rotations on real recordings: five seeds, in integers."""
     lines = []
@@ -317,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cells": cells,
     "zoo": programs,
     "real": real,
+    "uno": uno,
     "stacks": stacks,
     "har-tried": har_tried,
     "har-stream": har_stream,

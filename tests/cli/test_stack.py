@@ -10,7 +10,7 @@ from qornn.errors import QornnError
 from qornn.zoo.opening import load_program
 
 TASKS = {
-    "digits": ["train.lr=2e-2"],
+    "digits": ["train.lr=2e-2", "train.batch=64", "model.width=16"],
     "adding": ["task.T=12", "task.train_size=256", "task.validation_size=16", "task.test_size=64"],
     "copy": ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16"],
 }
@@ -108,9 +108,9 @@ def test_bad_options_are_refused(words, message, tmp_path, monkeypatch):
 def test_size_of_a_stack_at_full_precision():
     figures = json.loads(call("size", "digits", "--model", "stack", "--bits", "fp", "--json"))
     assert figures["accumulator_bits"] is None
-    biases = 3 * 16 + 10
+    biases = 3 * 24 + 10
     assert figures["true_bytes"] == 4 * (figures["parameters"] + biases)
-    assert "16" in call("size", "digits", "--model", "stack")
+    assert "24" in call("size", "digits", "--model", "stack")
 
 
 def test_the_recipes_name_stacks():

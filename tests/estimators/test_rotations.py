@@ -378,6 +378,12 @@ def test_auto_goes_by_the_median_length_and_the_shortest_fills_a_step():
     assert windows_of_stack("auto", Sequences(np.zeros((3, 1000, 1)), np.array([3, 900, 1000]))) == [3]
 
 
+def test_auto_reads_no_more_than_192_numbers_per_step_of_a_stack():
+    assert windows_of_stack("auto", Sequences(np.zeros((2, 18000, 6)), None)) == [32]
+    assert windows_of_stack("auto", Sequences(np.zeros((2, 400, 100)), None)) == [1]
+    assert windows_of_stack("auto", Sequences(np.zeros((2, 144, 963)), None)) == [1]
+
+
 # Training
 
 

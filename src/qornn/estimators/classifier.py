@@ -36,10 +36,10 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
     - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
     - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
-      With rotations "auto" takes the fewest samples that leave at most 60 steps; where lengths differ, the median
-      counts. It compares that on held-out data with the fewest that leave at most 250 steps, unless held-out data
-      decides about `differences` or `warp`, or too few sequences are there to hold some out. For a single layer it
-      takes as many as leave 32 steps (n_hidden/2 below 64 units).
+      With rotations "auto" takes the fewest samples that leave at most 60 steps, but no more than 192 numbers per
+      step; where lengths differ, the median counts. It compares that on held-out data with the fewest that leave at
+      most 250 steps, unless held-out data decides about `differences` or `warp`, or too few sequences are there to
+      hold some out. For a single layer it takes as many as leave 32 steps (n_hidden/2 below 64 units).
     - `bits` (4): of the weights, 2 to 8. None is full precision, which has no integers.
     - `activation` (None): of a single layer: relu, modrelu, identity or tanh. None is relu, or identity where W is not
       stored.

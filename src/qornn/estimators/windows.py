@@ -10,6 +10,7 @@ from qornn.tasks.base import check_count
 
 STEPS = 32  # that window="auto" leaves a single layer at least, with 64 units or more
 COARSE, FINE = (30, 60), (100, 250)  # fewest and most that it leaves a stack of rotations
+INPUTS = 192  # of a step of a stack, at most: each has a weight for every unit
 
 
 def window_of(window: int | str, sequences: Sequences, n_hidden: int) -> int:
@@ -31,17 +32,17 @@ def windows_of_stack(window: int | str, sequences: Sequences) -> list[int]:
 
     Each is the fewest samples that leave at most so many steps. A common length is divided without a rest if some
     number does that leaves at least the fewest. Where lengths differ, the median counts, and the shortest sequence
-    fills a step.
+    fills a step. A step never reads more than INPUTS numbers, if a sample has fewer.
     """
     if window != "auto":
         return [_asked(window, sequences)]
     lengths = _lengths(sequences)
     length = int(np.median(lengths))
-    found = []
+    found, largest = [], max(INPUTS // sequences.x.shape[2], 1)
     for fewest, most in (COARSE, FINE):
         least = -(-length // most)
         whole = [w for w in range(least, length // fewest + 1) if length % w == 0]
-        found.append(min(whole[0] if whole and sequences.lengths is None else least, int(lengths.min())))
+        found.append(min(whole[0] if whole and sequences.lengths is None else least, int(lengths.min()), largest))
     return list(dict.fromkeys(found))
 
 

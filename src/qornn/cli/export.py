@@ -28,6 +28,8 @@ def run(
 ) -> None:
     """Write a program as C99 for microcontrollers, or as an ONNX model.
 
+    The folder of C99 is a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once, with test vectors.
+
     Example: qornn export pm5.qornn --to c -o pm5_c --name pm5
     """
     from qornn import export

@@ -133,7 +133,7 @@ class Estimator(BaseEstimator):
         return self._lower(seen)
 
     def export_c(self, path: str | Path, *, name: str = "model", calibration: Any = None, **options: Any) -> Path:
-        """A folder of C99 that runs on a microcontroller; `qornn.verify.verify(path)` compiles and replays it."""
+        """A folder of C99, a library for microcontrollers; `qornn.verify.verify(path)` compiles and replays it."""
         return export.c(self.to_program(calibration), path, name=name, **options)
 
     def stream(self, *, integer: bool = False) -> Stream:

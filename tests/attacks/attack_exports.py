@@ -96,8 +96,8 @@ def _change(place, file, rng):
     elif kind == 3:
         del data[at:]
     elif kind == 4:
-        other = sorted(place.iterdir())[rng.integers(len(list(place.iterdir())))]
-        data = bytearray(other.read_bytes())
+        others = sorted(path for path in place.rglob("*") if path.is_file())
+        data = bytearray(others[rng.integers(len(others))].read_bytes())
     elif kind == 6:
         path.mkdir()
     elif kind == 7:

@@ -1,4 +1,4 @@
-"""The command line: one file a subcommand; torch is imported by the commands that need it."""
+"""The command line: one file per subcommand; torch is imported by the commands that need it."""
 
 from __future__ import annotations
 

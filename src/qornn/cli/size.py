@@ -1,4 +1,4 @@
-"""qornn size: what a network weighs, by the paper's formula and in truth."""
+"""qornn size: the bytes of a network, by the paper's formula and as stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run(
     what: Annotated[
         str | None,
-        typer.Argument(help="A task, a run folder, a program file or zoo:NAME; without one, the paper's whole table."),
+        typer.Argument(help="A task, a run folder, a program file or zoo:NAME. Default: the paper's whole table."),
     ] = None,
     bits: Bits = "recipe",
     model: Model = "qornn",
@@ -74,7 +74,7 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
         for column, step in figures["operations"].items()
         for matrix, ops in step.items()
     ]
-    print_table("\nOperations a step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
+    print_table("\nOperations per step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
 
 
 def _of_program(path: Path) -> dict[str, Any]:

@@ -101,4 +101,4 @@ def load_array(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except UNREADABLE as error:
-        raise DataError(f"{path} is no array of numbers or text: {error}; write it with numpy.save") from error
+        raise DataError(f"{path} is not an array of numbers or text: {error}; write it with numpy.save") from error

@@ -139,7 +139,7 @@ def _train(
     for number, k in enumerate(bits, 1):
         found = width.find(asked.out, k, key)
         if found is not None:
-            say(f"{k} bits ({number} of {len(bits)}): finished before, taken from {asked.out / f'k{k}.qornn'}")
+            say(f"{k} bits ({number} of {len(bits)}): finished earlier, loaded from {asked.out / f'k{k}.qornn'}")
         else:
             say(f"{k} bits ({number} of {len(bits)}): training on {len(problem.train)} sequences")
             try:

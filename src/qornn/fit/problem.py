@@ -153,7 +153,7 @@ def kind_of(y: np.ndarray, task: str) -> str:
 
 
 def check_classes(y: np.ndarray) -> None:
-    """Two classes or more, and two sequences a class on average."""
+    """Two classes or more, and two sequences per class on average."""
     classes = np.unique(y)
     if len(classes) < 2:
         raise DataError(
@@ -161,8 +161,8 @@ def check_classes(y: np.ndarray) -> None:
         )
     if len(y) < 2 * len(classes):
         raise DataError(
-            f"{len(y)} training sequences for {len(classes)} classes are too few: two a class at least; join classes, "
-            "or if the labels are values to predict, add --task regress"
+            f"{len(y)} training sequences for {len(classes)} classes are too few: give at least "
+            "two per class, join classes, or add --task regress if the labels are values to predict"
         )
 
 
@@ -177,7 +177,7 @@ def _constant_channels(data: Dataset) -> list[str]:
     constant = np.flatnonzero((samples == samples[0]).all(0))
     if len(constant) == samples.shape[1]:
         raise DataError(
-            f"every sample of the training data is {samples[0].tolist()}; nothing can be learned: check the file"
+            f"every sample of the training data is {samples[0].tolist()}, so nothing can be learned; check the file"
         )
     return [f"{data.channel(int(c))} is constant in training and carries no information; it is kept" for c in constant]
 
@@ -198,7 +198,7 @@ def _test_labels(train: np.ndarray, test: np.ndarray) -> list[str]:
 
 def _check_values(train: np.ndarray, test: np.ndarray) -> None:
     if (train == train[0]).all():
-        raise DataError(f"every training value is {train[0]}; nothing can be learned: is it the right column?")
+        raise DataError(f"every training value is {train[0]}, so nothing can be learned; is it the right column?")
     if (test == test[0]).all():
         raise DataError(f"every test value is {test[0]}: R2 needs values that differ; give another test set")
 

@@ -44,7 +44,7 @@ class Fit:
     def __post_init__(self) -> None:
         """Refuse now what would otherwise be refused after the training."""
         if not self.bits:
-            raise SettingsError("bits names no width; give one or several of 2..8, as in --bits 2,4,8")
+            raise SettingsError("bits is empty; give one or several of 2..8, as in --bits 2,4,8")
         for bits in self.bits:
             check_bits(bits)
         if self.metric not in METRICS:

@@ -126,7 +126,7 @@ def test_an_array_that_comes_twice_is_refused(tmp_path):
 
 
 def test_other_files_are_refused_in_words(tmp_path):
-    for name, words in (("a.npz", "cannot be read as arrays"), ("a.xyz", "no known kind")):
+    for name, words in (("a.npz", "cannot be read as arrays"), ("a.xyz", "not a known kind")):
         (tmp_path / name).write_text("hello")
         with pytest.raises(DataError, match=words):
             read(tmp_path / name)

@@ -127,7 +127,7 @@ def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str, hold: bool)
 def _checked_lengths(lengths: np.ndarray, x: np.ndarray, name: str) -> np.ndarray:
     if lengths.shape != (len(x),) or lengths.dtype.kind not in "iu":
         raise DataError(
-            f"{name} is {lengths.dtype} of shape {lengths.shape}; give {len(x)} whole numbers, one a sequence"
+            f"{name} is {lengths.dtype} of shape {lengths.shape}; give {len(x)} whole numbers, one per sequence"
         )
     bad = np.flatnonzero((lengths < 1) | (lengths > x.shape[1]))
     if len(bad):

@@ -325,7 +325,7 @@ def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(othe
     X, f = waves(20)
     (name,) = other
     model = QORNNClassifier(map="bjorck", max_epochs=1, n_hidden=8, random_state=0)
-    with pytest.raises(SettingsError, match=f"{name}=.* is of stacks, as in map='rotations'.*; leave {name} out"):
+    with pytest.raises(SettingsError, match=f"{name}=.* is only for map='rotations'.*; leave {name} out"):
         clone(model).set_params(**other).fit(X, labels(f))
     numbers = {"layers": np.int64(2), "width": np.int32(24), "pairs": None, "skip": np.True_}
     assert clone(model).set_params(**numbers).fit(X, labels(f)).n_iter_ == 1

@@ -112,7 +112,7 @@ class Estimator(BaseEstimator):
         raise NotImplementedError
 
     def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
-        """X as the int16 samples that `to_program()` and the exported C read, a window a step.
+        """X as the int16 samples that `to_program()` and the exported C read, one window per step.
 
         (N, T // window, window·C), or a list of such for sequences of different lengths.
         """

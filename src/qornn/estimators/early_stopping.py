@@ -37,7 +37,7 @@ class EarlyStopping(Trainer):
     kept: dict[str, Tensor]
 
     def fit(self, patience: int) -> list[dict[str, float]]:
-        """Train; the model is left with the best weights. One record an epoch is returned."""
+        """Train; the model is left with the best weights. Return one record per epoch."""
         self.patience, self.history, self.kept = patience * max(EPOCH / self.steps_per_epoch, 1.0), [], {}
         self._smallest, self._since, self._losses = math.inf, 0, list[float]()
         try:
@@ -48,7 +48,7 @@ class EarlyStopping(Trainer):
             raise KeyboardInterrupt(str(error)) from error
         except DivergenceError as error:
             raise DivergenceError(
-                f"training diverged at step {self.step}; standardise outliers away, use a smaller lr "
+                f"training diverged at step {self.step}; remove outliers from X, use a smaller lr "
                 f"(now {self.settings.lr:g}) or more bits"
             ) from error
         self.model.load_state_dict(self.kept)

@@ -87,7 +87,9 @@ class Network(ABC):
         y = np.concatenate([runner.run(part.x, part.lengths) for part in map(self.inputs, chunks(sequences))])
         if not np.isfinite(y).all():
             largest = np.nanmax(np.abs(sequences.samples().astype(np.float64)))
-            raise SettingsError(f"answers overflow float64: X holds samples of {largest:.3g}, far beyond training's")
+            raise SettingsError(
+                f"answers overflow float64: X holds samples of {largest:.3g}, far larger than in training"
+            )
         return y
 
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
@@ -107,7 +109,7 @@ class Network(ABC):
         largest = max(V, b_o) * self.scale + abs(self.shift)
         if largest > FLOAT32:
             raise SettingsError(
-                f"values near {largest:.3g} are past {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
+                f"values near {largest:.3g} exceed {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
                 "constant before fit, and multiply the answers by it"
             )
         if 0 < V * self.scale < SMALLEST:

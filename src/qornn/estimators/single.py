@@ -45,7 +45,7 @@ class SingleLayer(Design):
     """h_t = σ(W_q h_{t−1} + U_q x_t), read out at the last step."""
 
     def check(self) -> None:
-        self.refuse("is of stacks, as in map='rotations', and this map has one layer of n_hidden units", **STACK)
+        self.refuse("is only for map='rotations'; this map has one layer of n_hidden units", **STACK)
         check_count("n_hidden", self.n_hidden)
 
     @property
@@ -128,7 +128,9 @@ class SingleNetwork(Network):
 
     def lower(self, seen: Seen | None, *, activation_bits: int, **facts: Any) -> IntegerProgram:
         if seen is None:
-            raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
+            raise SettingsError(
+                "every state was zero in training; call to_program(calibration=X) with data that varies"
+            )
         self.check_targets()
         inputs, raw_scale = raw_samples(self.standard, seen, self.model.recurrence.bits or 8)
         model = copy.deepcopy(self.model)

@@ -48,7 +48,7 @@ class StackOfRotations(Design):
 
     def check(self) -> None:
         asked = self.asked
-        self.refuse("is of a single layer, and map='rotations' has ReLU between its layers", activation=None)
+        self.refuse("is only for a single layer; map='rotations' has ReLU between its layers", activation=None)
         if asked.n_hidden is not None:
             check_count("n_hidden", asked.n_hidden)
             for name in ("width", "pairs"):

@@ -46,7 +46,7 @@ class Stream:
         x = np.asarray(from_torch(sample, "the sample"))
         channels = self._estimator.n_channels_
         if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not self._is_known(x):
-            raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
+            raise SettingsError(f"a sample is {channels} finite numbers, one per channel; got {sample!r}")
         self._window.append(x.reshape(channels))
         if len(self._window) == self._estimator.window_:
             self._answer = self._estimator._answers(self._take(np.concatenate(self._window)[None, None]))[0]

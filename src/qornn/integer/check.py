@@ -80,7 +80,7 @@ def floats(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndar
 
 
 def scale(name: str, value: Any, rows: int) -> np.ndarray:
-    """A positive scale as float64: one number, or one a row (a row of zeros has the scale 0)."""
+    """A positive scale as float64: one number, or one per row (a row of zeros has the scale 0)."""
     array = np.asarray(value, np.float64)
     if array.shape not in ((), (rows,)):
         raise ProgramError(f"{name} must be one number or one for each of the {rows} rows, got shape {array.shape}")

@@ -13,7 +13,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How arrays lie: `packed` at their bits or one byte a weight, for a device or as wide registers want them."""
+    """How arrays lie: `packed` at their bits or one byte per weight, for a device or as wide registers want them."""
 
     packed: bool
     host: bool

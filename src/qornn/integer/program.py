@@ -218,7 +218,7 @@ class IntegerProgram(Checked):
             return raw, np.full(B, T), clipped
         lengths = np.asarray(lengths)
         if lengths.shape != (B,) or lengths.dtype.kind not in "iu" or not ((lengths >= 1) & (lengths <= T)).all():
-            raise SettingsError(f"lengths must be {B} whole numbers in 1..{T}, one a sequence; got {lengths}")
+            raise SettingsError(f"lengths must be {B} whole numbers in 1..{T}, one per sequence; got {lengths}")
         return raw, lengths.astype(np.int64), clipped
 
     def run(self, x: Any, lengths: Any = None, *, saturate: bool = False, threads: int | None = None) -> np.ndarray:

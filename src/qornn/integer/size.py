@@ -12,7 +12,7 @@ from qornn.integer.matrices.base import packed_bytes
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
 SCALES: Final = ("tensor", "row")
-GATES: Final = {  # of a baseline: matrices of either kind, biases a unit, single numbers
+GATES: Final = {  # of a baseline: matrices of either kind, biases per unit, single numbers
     "rnn": (1, 2, 0),
     "lstm": (4, 8, 0),
     "gru": (3, 6, 0),
@@ -150,7 +150,7 @@ def complexity(
     input_bits: int = 9,
     one_hot: bool = False,
 ) -> dict[str, Step]:
-    """Operations a time step, by column of the paper's table (Computational complexity).
+    """Operations per time step, by column of the paper's table (Computational complexity).
 
     `full_precision` always; with bits also `quantized_weights`, where W_q is a sum of k binary matrices
     (−2^(k−1) B_{k−1} + Σ 2^i B_i)·alpha/2^(k−1) and only that factor is multiplied, and `fully_quantized`.

@@ -80,7 +80,7 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
     except ValueError as error:
         raise SettingsError(
             f"{name} is ragged, its rows differ in length; pad the sequences to one length and give the true ones as "
-            "lengths, one number a sequence"
+            "lengths, one number per sequence"
         ) from error
 
 

@@ -83,7 +83,7 @@ class Samples(Input):
             object.__setattr__(self, name, check.flag(f"input {name}", getattr(self, name)))
         if self.n_state and self.low < LEAST:
             raise check.ProgramError(
-                f"input low must be at least {LEAST} of samples that are remembered: {MISSING} is none"
+                f"input low must be at least {LEAST} if samples are remembered, because {MISSING} means missing"
             )
         if self.differences and self.bits < COMPANDED_BITS:
             raise check.ProgramError(f"differences take input_bits of {COMPANDED_BITS} or more, got {self.bits}")
@@ -199,7 +199,7 @@ class Samples(Input):
         return self.clip(x).astype(np.int16), outside
 
     def gain(self) -> np.ndarray:
-        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
+        """Raw units per unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
         with np.errstate(over="ignore", divide="ignore"):  # infinite is refused
             units = np.ldexp(1.0, self.shift.astype(int)) / np.float64(self.alpha / 2 ** (self.bits - 1))
         return np.divide(units, self.multiplier, out=np.zeros(self.channels), where=self.multiplier > 0)

@@ -54,7 +54,7 @@ def state(job: Job) -> str:
 
 
 def seconds_left(job: Job, probed: dict[tuple[Any, ...], float | None]) -> float | None:
-    """An estimate of what training the job still takes; `probed` keeps the seconds a step of networks tried before."""
+    """Estimated seconds of training that are left; `probed` keeps the seconds per step of networks tried before."""
     if state(job) in (*records.FINISHED, "trained"):
         return 0.0
     used, step, _ = _progress(job.folder)

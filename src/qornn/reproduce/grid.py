@@ -28,8 +28,8 @@ TRAINED = {
 BEYOND = {"structured": "Structured recurrences, beyond the paper"}
 UNTRAINED = {
     "sizes": "Model sizes (kB = 1024 bytes)",
-    "complexity": "Operations a time step",
-    "compute": "Minutes an epoch",
+    "complexity": "Operations per time step",
+    "compute": "Minutes per epoch",
     "literature": "Results in existing articles, as the paper cites them",
 }
 CURVES = {

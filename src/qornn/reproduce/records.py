@@ -1,4 +1,4 @@
-"""Results as records: one JSON file a cell, written by the program from what it measured, never by hand."""
+"""Results as records: one JSON file per cell, written by the program from what it measured, never by hand."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ TABLES = (
     *("hyper", "adding170", "adding400", "compute", "literature"),
 )
 READ = (
-    "Measured is our test figure; the difference is measured less paper. On copy and adding, whose figures span "
+    "Measured is our test figure; the difference is measured minus paper. On copy and adding, whose figures span "
     "decades, it is a ratio: × 2 is twice the paper's loss. NC: no better than the naive baseline. NU: left out by the "
     "paper as not useful.",
-    "A run shorter than the paper's says so: its share of the paper's training, and the schedule of the learning rate: "
-    "whole, compressed into that share, or cut off where the run ended. A variant departs from the paper's setting and "
-    "is never counted as the paper's cell. The 12-bit figure is the same network in integers alone.",
+    "A run shorter than the paper's is marked with its share of the paper's training and its learning-rate schedule: "
+    "whole, compressed into that share, or cut off where the run ended. A variant has other settings than the paper, "
+    "and is never counted as the paper's cell. The 12-bit figure is the same network in integers only.",
 )
 
 
@@ -51,7 +51,7 @@ def _check_own(page: Path) -> None:
     """The Markdown goes where nobody named it: never over a text that is not a report."""
     heading = f"# {TITLE}"
     if page.exists() and not (page.is_file() and page.read_bytes().startswith(heading.encode())):
-        raise SettingsError(f"{page} is no report, and the report would replace it; choose another name for the report")
+        raise SettingsError(f"{page} exists and is not a report; choose another name, so that it is not replaced")
 
 
 def compose(results: Path) -> tuple[Document, dict[str, Any]]:

@@ -56,9 +56,10 @@ def bytes_section(found: Sequence[Place]) -> Section:
         f"the paper's points hollow, {count} measured ones full."
     )
     notes = (
-        "Size by the paper's formula, (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes; the first part once a gate for the LSTM. "
-        "Hollow: the paper. Full: measured here, at the budget that the tables state; half full: a variant. Colours, "
-        "and the numbers beside points, are the bits of the weights. What did not converge lies on the baseline.",
+        "Size by the paper's formula, (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes; for the LSTM the first part counts once "
+        "per gate. Hollow: the paper. Full: measured here, with the training that the tables state. Half full: a "
+        "variant. Colours and the numbers beside points are weight bits. Runs that did not converge lie on the "
+        "baseline.",
     )
     return Section("bytes", "Score against bytes", notes, pictures=(Picture("bytes", alt, bytes_png(panels)),))
 

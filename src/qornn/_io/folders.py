@@ -87,7 +87,7 @@ def _take(path: Path, folder: Path) -> int:
         handle = os.open(path, flags, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise SettingsError(f"{path} is no regular file, so {folder} cannot be locked; delete it")
+                raise SettingsError(f"{path} is not a regular file, so {folder} cannot be locked; delete it")
             if flock.take(handle) is False:
                 owner = os.read(handle, 20).split(b" ")[0].decode("ascii", "replace") or "unknown"
                 raise SettingsError(

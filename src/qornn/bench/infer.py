@@ -74,7 +74,7 @@ def bench_infer(
 
 
 def make_program(n_h: int, *, readout: Literal["float", "int8"] = "float") -> IntegerProgram:
-    """The paper's pmnist network, untrained: one scale a matrix, ReLU, pixels in, the last state read in float."""
+    """The paper's pmnist network, untrained: one scale per matrix, ReLU, pixels in, the last state read in float."""
     return _lowered(n_h, {"activation": "relu"}, readout=readout)
 
 

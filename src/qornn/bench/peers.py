@@ -33,7 +33,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The sizes, and what all are fed: x in 0..1; one input a step, the outputs read at the last step."""
+    """The sizes, and what all are fed: x in 0..1; one input per step, the outputs read at the last step."""
 
     n_h: int
     n_o: int

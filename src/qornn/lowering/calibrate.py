@@ -50,7 +50,7 @@ class States:
         size = states.abs()
         max_h = float(size.max())
         if not math.isfinite(max_h):
-            raise SettingsError("states are NaN or infinite on the calibration data; this network cannot be lowered")
+            raise SettingsError("states are NaN or infinite on the calibration data; such a network cannot be lowered")
         top, counts = self.top, self.counts
         while top < max_h:  # twice the range: two bins become one
             top *= 2
@@ -77,7 +77,7 @@ class Calibration:
     def percentile(self, percent: float) -> float:
         """|h| that this share of the states of the only layer does not exceed."""
         if len(self.layers) > 1:
-            raise SettingsError("each layer has its own percentiles; calibration.layers[i].percentile(...) has one's")
+            raise SettingsError("each layer has its own percentiles; use calibration.layers[i].percentile(...)")
         return self.layers[0].percentile(percent)
 
 
@@ -121,7 +121,9 @@ def _batches(
 ) -> tuple[Iterable[Batch], int | None]:
     if data is None:
         if task is None:
-            raise SettingsError("a module alone has no data; lower(model, x) with calibration data x, or lower(run)")
+            raise SettingsError(
+                "a module alone has no data; call lower(model, x) with calibration data x, or lower(run)"
+            )
         sizes = {split: min(task.size(split), sequences or task.size(split)) for split in ("train", "validation")}
         parts = (
             task.batch(split, start // batch, batch, seed=seed).rows(0, size - start)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ def check_choices(
         if name not in choices and (name is not None or kind == "requant"):
             raise unknown(kind, name, choices)
     if isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip <= 1:
-        raise SettingsError(f"clip is the part of alpha_h at which states saturate, in (0, 1], got {clip!r}")
+        raise SettingsError(f"clip is the fraction of alpha_h at which states saturate, in (0, 1], got {clip!r}")
     if activation_bits is not None:
         check_activation_bits(activation_bits)
     check_count("refit", refit, least=0)
@@ -48,7 +48,7 @@ def refuse_choices(**asked: object) -> None:
     for name, value in asked.items():
         if value != left[name]:
             raise SettingsError(
-                f"{name}={value!r} has no meaning here: all layers were rounded in training, so nothing is left to "
+                f"{name}={value!r} has no effect here: all layers were rounded in training, so nothing is left to "
                 f"choose; leave {name} out"
             )
 

@@ -120,7 +120,7 @@ def _report(
 def _check_refit(refit: int, model: Network, task: Task | None, readout: str | None) -> None:
     if refit and (task is None or readout == "int8" or (readout is None and model.q_V is not None)):
         raise SettingsError(
-            "refit trains a readout of floats on a task's data; lower a run, not a module alone, and with "
+            "refit trains a float readout on a task's data; lower a run, not a module alone, and with "
             "readout='float' (--readout float)"
         )
 

@@ -57,7 +57,9 @@ class Entry(nn.Module):
     def demand(self) -> None:
         """Refuse a step that nothing has set."""
         if not self.started:
-            raise SettingsError("this network has seen no training batch, which sets the step of its inputs; train it")
+            raise SettingsError(
+                "this network has not seen a training batch, which sets the step of its inputs; train it"
+            )
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:

@@ -17,7 +17,7 @@ def checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:
     lengths = torch.as_tensor(lengths, device=x.device)
     if lengths.shape != (len(x),) or lengths.is_floating_point():
         raise SettingsError(
-            f"lengths must be {len(x)} integers, one a sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
+            f"lengths must be {len(x)} integers, one per sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
         )
     if not torch.compiler.is_compiling() and not bool(((lengths >= 1) & (lengths <= x.shape[1])).all()):
         raise SettingsError(

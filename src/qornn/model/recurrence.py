@@ -172,7 +172,7 @@ class OrthogonalRecurrence(SequenceLayer):
         return self.map.structured and not self.map.learned and self.activation == "identity"
 
     def _shifts_are_cheap(self) -> bool:
-        """Whether n_h² products a step take longer than a few calls; where there is a gradient the kernel makes it."""
+        """Whether n_h² products per step take longer than a few calls; gradients always take the kernel."""
         shifts = self.map.shifts and self.closed_form and self.n_h >= WIDE
         return shifts and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
 

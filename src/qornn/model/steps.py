@@ -55,7 +55,9 @@ class Steps(nn.Module):
     def demand(self) -> None:
         """Refuse steps that no batch has set."""
         if not self.started:
-            raise SettingsError("this network has seen no training batch, which sets the steps of its states; train it")
+            raise SettingsError(
+                "this network has not seen a training batch, which sets the steps of its states; train it"
+            )
 
     def see(self, peak: Tensor, *, in_steps: bool = False) -> None:
         """The largest values of a batch, or of them over the steps, in every process; the first sets the steps."""

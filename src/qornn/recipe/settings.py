@@ -84,10 +84,10 @@ class ModelSettings:
                 got = f"model.{name}={shown(getattr(self, name))}"
                 if self.kind == STACK:
                     raise SettingsError(
-                        f"{got} means nothing to a stack; its size is model.width, model.pairs and model.layers, and "
+                        f"{got} has no effect on a stack; its size is model.width, model.pairs and model.layers, and "
                         "--model stack trains one"
                     )
-                raise SettingsError(f"{got} is a setting of --model stack alone; this model is {shown(self.kind)}")
+                raise SettingsError(f"{got} is a setting only of --model stack; this model is {shown(self.kind)}")
 
     @property
     def foreign(self) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class TrainSettings:
         if not 0 <= self.decay < float("inf"):
             raise SettingsError(f"train.decay must be a number of 0 or more, got {self.decay}")
         if self.decay and self.optimizer != "adamw":
-            raise SettingsError(f"train.decay={self.decay} is of the optimizer adamw, not of {self.optimizer!r}")
+            raise SettingsError(f"train.decay={self.decay} needs the optimizer adamw, not {self.optimizer!r}")
         if self.schedule not in SCHEDULES:
             raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:

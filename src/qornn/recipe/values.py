@@ -70,7 +70,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """The key and the value of KEY=VALUE, as it is typed in a shell."""
     key, equals, value = text.partition("=")
     if "\n" in text or "\r" in text:
-        raise SettingsError(f"{shown(text)}: a setting is one line; give --set once for each")
+        raise SettingsError(f"{shown(text)}: a setting is one line; repeat --set for each setting")
     if not equals:
         raise SettingsError(f"{text!r}: a setting is written KEY=VALUE, as in train.lr=1e-3")
     try:

@@ -59,7 +59,7 @@ class Sequences:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arrays(Task):
-    """One answer a sequence, read from its last state; the metric is the loss, which early stopping watches."""
+    """One answer per sequence, read from its last state; the metric is the loss, which early stopping watches."""
 
     name = "arrays"
     readout = "last"

@@ -143,7 +143,7 @@ class Trainer:
                 raise self._interrupted()
 
     def _interrupted(self) -> Interrupted:
-        way_on = f", saved; `qornn resume {self.out}` goes on" if self.out else ""
+        way_on = f", saved; `qornn resume {self.out}` continues" if self.out else ""
         return Interrupted(f"interrupted at step {self.step} of {self.total}{way_on}")
 
     def _one_step(self, model: nn.Module, batch: Batch, asked: bool) -> tuple[float, float, bool]:

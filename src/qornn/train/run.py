@@ -258,7 +258,7 @@ def _read_result(folder: Path) -> dict[str, Any]:
     try:
         found = read_json(path)
         if not isinstance(found, dict):
-            raise Unreadable("it is no table of figures")
+            raise Unreadable("it is not a table of figures")
         for key, value in found.items():
             if key in FIGURES and not (value is None or is_number(value)):
                 raise Unreadable(f"its {key} is {shown(value)}")

@@ -4,7 +4,7 @@
     layers    each turns a state and what it reads into the next state and an output   (layers/)
     readout   y = V h_i + b_o of the last layer's output h_i, in float32 or in integers   (readout.py)
 
-`simulate` is the law; the native engine, exported C and ONNX (but for its float readout) equal it bit for bit.
+`simulate` is the reference. The native engine, exported C and ONNX (except its float readout) equal it bit for bit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,15 @@ LAYERS_LIMIT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegerProgram(Checked):
-    """Arrays and plain numbers, validated on construction, closed to writing."""
+    """A network in integers: arrays and plain numbers, checked on construction, read-only afterwards.
+
+    `lower` makes one from a trained network, `load` reads one from a file. `run` gives outputs, `session` a stream.
+
+    - `input`: what a step reads: raw `Samples` with their normalisation, or `Codes`.
+    - `layers`: 1 to 64 layers in order. Each reads the outputs of the one before.
+    - `readout`: V and its bias, in float32 or in integers, for the last step, all steps or their mean.
+    - `provenance` ({}): where the program comes from: recipe, seed, version, metric. Plain JSON.
+    """
 
     input: Input
     layers: tuple[Layer, ...]

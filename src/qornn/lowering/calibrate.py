@@ -90,11 +90,15 @@ def calibrate(
     seed: int = 0,
     quiet: bool = False,
 ) -> Calibration:
-    """Stream training and validation data through the network and look at |h|.
+    """Measure the states of a network on data, for `lower`: a histogram of |h| for each layer, and max|x|.
 
-    `source` is a run, or an OrthogonalRNN or Stack with `data`: an array (N, T, n_i), codes (N, T), or an iterable
-    of such.
-    At most `sequences` of each split are taken, None for all; without a task, of the data.
+    - `source`: a run, or an `OrthogonalRNN` or `Stack`.
+    - `data` (None): an array (N, T, n_i), codes (N, T), or an iterable of these. None is the training and validation
+      data of the run's task; a module alone needs data.
+    - `sequences` (10000): at most this many sequences of each split, or of the data. None is all.
+    - `batch` (128): sequences per forward pass.
+    - `seed` (0): chooses the training sequences.
+    - `quiet` (False): no progress bar.
     """
     if sequences is not None and sequences < 1:
         raise SettingsError(f"sequences must be at least 1, or None for all, got {sequences}")

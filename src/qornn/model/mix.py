@@ -36,8 +36,9 @@ class Mix(SequenceLayer):
     >>> y.shape
     torch.Size([2, 100, 16])
 
-    - `n_i`, `n_h`: numbers it reads (or number of codes), and outputs.
-    - `skip` (0): numbers it reads besides, of what the layer before it was given.
+    - `n_i`: numbers that it reads, or number of codes.
+    - `n_h`: outputs.
+    - `skip` (0): numbers that it also reads from the input of the layer before it. 0 is no skip connection.
     - `bits` (None): bits of C and S, 2 to 8, with one power-of-two scale per row; outputs are then rounded. None is
       full precision.
     - `dropout` (0.0): share of the outputs set to zero while training.

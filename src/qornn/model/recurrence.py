@@ -29,13 +29,15 @@ class OrthogonalRecurrence(SequenceLayer):
 
     `states, last = layer(x, h0)`, batch first; x is (B, T, n_i), or integer codes (B, T) in place of one-hot vectors.
 
-    - `n_i`, `n_h`: channels of the input, and units.
+    - `n_i`: channels of the input, or number of codes.
+    - `n_h`: units.
     - `map` ("bjorck"): what keeps W orthogonal: bjorck, projunn, penalty, free; or a W that is not stored: hadamard,
       hadamard-block, cycle, delay. A name, or an `OrthogonalMap`.
     - `bits` (None): bits of W and U, 2 to 8. None is full precision. Where W is not stored, bits of U.
     - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
     - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
-    - `bits_W`, `bits_U` (None): bits of W and of U where they differ. None is `bits`.
+    - `bits_W` (None): bits of W if they differ. None is `bits`.
+    - `bits_U` (None): bits of U if they differ. None is `bits`.
     - `activation` (None): relu, modrelu, identity or tanh. None is relu; where W is not stored, identity.
     - `init` ("haar"): W before training: haar, henaff or identity. A W that is not stored ignores it.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.

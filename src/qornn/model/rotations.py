@@ -43,7 +43,7 @@ class Rotations(SequenceLayer):
     - `state_bits` (None): bits of the states, 4 to 16, rounded at every step while training too. None is float.
     - `lambda_bits` (None): bits of a and b, 8 to 12. None is 8; at full precision of U, float.
     - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
-    - `integrators` (0): so many pairs start with λ = 1.
+    - `integrators` (0): number of pairs that start with λ = 1.
     - `generator` (None): draws the weights. None is torch's global generator.
     """
 

@@ -113,14 +113,19 @@ class Stack(ReadsOut):
         >>> print(*(type(layer).__name__ for layer in model.layers))
         Mix Rotations Mix Rotations Mix
 
-        - `n_i`, `n_o`: channels of the input (or number of codes), and outputs.
-        - `width` (16), `pairs` (None): outputs of each mix, and pairs of each rotation. None is as many as `width`.
-        - `layers` (2): of rotations.
-        - `bits` (4), `state_bits` (8): of the weights, and of the states. None is full precision.
-        - `skip` (False): each mix reads besides what its rotations were given.
+        - `n_i`: channels of the input, or number of codes.
+        - `n_o`: outputs.
+        - `width` (16): outputs of each mix.
+        - `pairs` (None): pairs of units in each layer of rotations. None is as many as `width`.
+        - `layers` (2): number of layers of rotations.
+        - `bits` (4): bits of the weights, 2 to 8. None is full precision.
+        - `state_bits` (8): bits of the states, 4 to 16, rounded while training too. None is float.
+        - `skip` (False): each mix also reads the input of its rotations.
         - `pool` ("mean"): y of the mean over a sequence's steps, of the "last" step, or of "all".
         - `dropout` (0.0): share of the mixes' outputs set to zero while training.
-        - `lambda_bits`, `ring`, `integrators`: of `Rotations`.
+        - `lambda_bits` (None): bits of λ, 8 to 12. None is 8; at full precision of the weights, float.
+        - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
+        - `integrators` (0): number of pairs of each layer that start with λ = 1.
         - `generator` (None): draws the weights. None is torch's global generator.
         - `options`: other keywords of `Stack`.
         """

@@ -54,7 +54,7 @@ def onnx(
     ever.
     Samples outside the declared range are clipped to it. Missing samples, where they are held, are −32768.
     A code outside the table stops the runtime.
-    `name` is the graph's, `command` what the file says made it.
+    `name` is the name of the graph. `command` is the command that the file names as its origin.
     """
     path = Path(path)
     if name is not None and (not isinstance(name, str) or not name.strip()):

@@ -106,8 +106,8 @@ def test_gaps_are_held_and_differences_are_read(waves, tmp_path):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--missing", "hold", "--map", "bjorck"], "missing='hold' is of stacks"),
-        (["--differences", "--map", "bjorck"], "differences=True is of stacks"),
+        (["--missing", "hold", "--map", "bjorck"], "missing='hold' is only for map='rotations'"),
+        (["--differences", "--map", "bjorck"], "differences=True is only for map='rotations'"),
         (["--missing", "drop"], "missing must be 'refuse' or 'hold', got 'drop'"),
     ],
 )
@@ -192,7 +192,7 @@ def test_help_tells_the_formats_and_an_example():
     for part in (
         "Example: qornn fit",
         "lengths_train",
-        "id, time, label",
+        "id, time and label",
         "CLASS/*.npy",
         "count as wrong",
         "groups_test",

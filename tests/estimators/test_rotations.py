@@ -305,7 +305,7 @@ def test_n_hidden_is_width_and_pairs_in_one():
         ({"n_hidden": 8, "width": 24, "pairs": 3}, "pairs=3 and n_hidden=8, .* leave pairs out"),
         ({"n_hidden": 8, "width": 9, "pairs": None}, "width=9 and n_hidden=8, .* leave width out"),
         ({"n_hidden": 0, "width": 24, "pairs": None}, "n_hidden must be"),
-        ({"activation": "relu"}, "activation='relu' is of a single layer"),
+        ({"activation": "relu"}, "activation='relu' is only for a single layer"),
         ({"activation_bits": 3}, r"activation_bits must be in 4\.\.16"),
         ({"bits": 9}, r"bits must be in 2\.\.8"),
         ({"map": "rotation"}, "Did you mean 'rotations'"),

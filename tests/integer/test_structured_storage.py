@@ -81,9 +81,9 @@ BASES = {
         ("hadamard", put(*at("W"), "signs", value=[17]), "17 integers of 1 bits take 3 bytes, got uint8"),
         ("hadamard", put(*at("W"), "signs", value=[8]), "8 integers of 1 bits take 1 bytes, got uint8"),
         ("hadamard", put(*at("W"), "signs", value=[11]), "the bits that fill the last byte"),
-        ("hadamard", put(*at("W"), "units", value=12), "W should say block, not"),
-        ("hadamard", put(*at("W"), "bits", value=1), "W should say block, not"),
-        ("hadamard", lambda facts, tensors: facts["layers"][0]["W"].pop("block"), "W should say block, not"),
+        ("hadamard", put(*at("W"), "units", value=12), "W must have the fields block, got"),
+        ("hadamard", put(*at("W"), "bits", value=1), "W must have the fields block, got"),
+        ("hadamard", lambda facts, tensors: facts["layers"][0]["W"].pop("block"), "W must have the fields block, got"),
         (
             "hadamard",
             lambda facts, tensors: facts["layers"][0]["W"].pop("signs"),

@@ -286,7 +286,7 @@ def test_a_hostile_record_adds_no_markup(made, tmp_path):
         (lambda text: text.replace("91.0", '"91"', 1), "'value' is '91'"),
         (lambda text: text.replace('"steps": 3000', f'"steps": 1{"0" * 400}'), "'steps' is"),
         (lambda text: text.replace('"cell": "pmnist', '"cell": "mnist'), "not a cell of the paper"),
-        (lambda text: text.replace('"kind"', '"knid"'), "no recipe"),
+        (lambda text: text.replace('"kind"', '"knid"'), "not a valid recipe"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": 3.5}'), "'integer.refit' is '3.5'"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": {"value": "x"}}'), "refit.value' is 'x'"),
         (lambda text: text.replace('"id": "pmnist', '"id": "other'), "calls itself"),

@@ -167,7 +167,7 @@ def test_a_run_already_there_is_not_overwritten(tiny, tmp_path):
     recipe = resolve("copy", bits=4, settings=[*tiny, "train.steps=1"])
     start(recipe, tmp_path, quiet=True)
     before = (tmp_path / "model.safetensors").read_bytes()
-    with pytest.raises(SettingsError, match="already holds a run; `qornn resume"):
+    with pytest.raises(SettingsError, match="already holds a run; continue it with `qornn resume"):
         start(recipe, tmp_path, quiet=True)
     assert (tmp_path / "model.safetensors").read_bytes() == before
 

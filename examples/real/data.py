@@ -108,4 +108,4 @@ def _load(data_dir: str | Path, file: str, url: str) -> dict[str, np.ndarray]:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}; make it anew with examples/real/prepare.py") from error
+        raise DataError(f"{path} cannot be read: {error}; make it again with examples/real/prepare.py") from error

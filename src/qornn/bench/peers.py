@@ -1,4 +1,4 @@
-"""What others offer for the same job: recurrent networks of onnxruntime and torch, float and dynamically quantized."""
+"""Other libraries for the same job: recurrent networks of onnxruntime and torch, float and dynamically quantized."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def _show(figures: dict[str, Any], json: bool) -> None:
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:
-    """A table in a table as lines of its own."""
+    """Nested tables as separate lines."""
     return {f"{key}, {k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
 
 

@@ -113,7 +113,7 @@ def parse_time(text: str) -> float:
 
 
 def _carry_out(jobs: list[Job], engine: str, workers: int, budget: str | None) -> list[Outcome]:
-    """Run what is left of the grid; the jobs that failed."""
+    """Run the cells that are not recorded yet. Returns the jobs that failed."""
     from qornn.reproduce import cells
     from qornn.reproduce.engine import run as carry_out
     from qornn.reproduce.records import FINISHED
@@ -232,7 +232,7 @@ def _renew(page: Path, results: Path) -> None:
 
 
 def _whole_records(results: Path) -> list[dict[str, Any]]:
-    """Records that tables can be made of; the others are named."""
+    """Records that tables can be made from. Damaged ones are named and skipped."""
     from qornn.reproduce.report_records import read_records
 
     whole, warnings = read_records(results) if results.is_dir() else ([], [])

@@ -78,7 +78,7 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
 
 
 def _of_program(path: Path) -> dict[str, Any]:
-    """A program's own figures: its true bounds and scales, not those of its shape."""
+    """A program's own figures: bounds and scales from its integers, not only from its shape."""
     from qornn.integer.program_size import of_program
     from qornn.zoo.opening import load_program
 
@@ -106,7 +106,7 @@ def _of_program(path: Path) -> dict[str, Any]:
 
 
 def _of_layer(p: IntegerProgram) -> dict[str, Any]:
-    """Of the only layer."""
+    """Figures of the only layer."""
     alphas = {"W": p.W.alpha, "U": p.U.alpha}
     alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
     rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
@@ -142,7 +142,7 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
             task.n_i, m.n_h, bits=m.bits, bits_U=m.bits_U, one_hot=task.one_hot, input_bits=_input_bits(task)
         )
     else:
-        operations = {}  # the paper's table is of its own recurrence
+        operations = {}  # the paper's table covers only its own recurrence
     return {
         "task": task.name,
         "n_i": task.n_i,

@@ -55,7 +55,7 @@ def run(
 
 
 def finish(training: Any, json: bool) -> None:
-    """Run the training and print its result; an interruption says how to go on."""
+    """Run the training and print its result. An interruption prints how to continue."""
     from qornn.train import Interrupted
     from qornn.train.distributed import rank
 

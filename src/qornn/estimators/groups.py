@@ -65,7 +65,7 @@ def _pick(counts: np.ndarray, fraction: float, order: np.ndarray) -> np.ndarray:
 
 
 def _distance(held: np.ndarray, total: np.ndarray, fraction: float) -> float:
-    """From the wanted share: of all sequences, and of each class, in which rare ones count as much."""
+    """Distance from the requested share of all sequences and of each class; all classes count equally."""
     return float(abs(held.sum() / total.sum() - fraction) + np.abs(held / total - fraction).mean())
 
 

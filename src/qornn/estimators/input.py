@@ -1,4 +1,4 @@
-"""What people hand to an estimator as X: tables, arrays and lists of sequences, read into one padded array."""
+"""The X of an estimator: tables, arrays and lists of sequences, read into one padded array."""
 
 from __future__ import annotations
 

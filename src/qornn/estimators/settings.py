@@ -28,7 +28,7 @@ MISSING: Final = ("refuse", "hold")
 
 
 def check_settings(estimator: Any) -> None:
-    """Everything that can be told before the data is looked at, whatever the map."""
+    """Check all parameters that can be checked before the data is read, for every map."""
     for name in ("patience", *(["max_epochs"] if estimator.max_epochs is not None else [])):
         check_count(name, getattr(estimator, name))
     for name in ("batch_size", "window"):

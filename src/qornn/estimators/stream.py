@@ -16,8 +16,8 @@ from qornn.train.surroundings import own_torch
 class Stream:
     """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory.
 
-    The answer changes with every whole window; before the first it is that of no data at all. A stream keeps the
-    network it was made from, also when the estimator is fitted once more.
+    The answer changes with every whole window. Before the first window it is the answer to no data. A stream keeps the
+    network it was made from, also when the estimator is fitted again.
     """
 
     def __init__(self, estimator: Any, *, integer: bool) -> None:

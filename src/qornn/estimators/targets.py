@@ -1,4 +1,4 @@
-"""What people hand to an estimator as y."""
+"""The y of an estimator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reader hands on: sequences with their labels, checked, and what was noticed on the way."""
+"""What every reader returns: sequences with their labels, checked, and notes for the user."""
 
 from __future__ import annotations
 

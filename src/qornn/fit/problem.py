@@ -1,4 +1,4 @@
-"""What is to be learned from the data, what is held out for it, and how an answer is judged."""
+"""The task to learn from the data, the parts that are held out, and the metric."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Problem:
         return 1 - float(np.square(truth - answers).sum() / np.square(truth - truth.mean()).sum())
 
     def baseline(self) -> float:
-        """The score on the test data of one answer for all: the commonest class, or the mean, of training.
+        """The naive baseline on the test data: always the commonest class, or the mean, of the training data.
 
-        Of balanced accuracy it is that of any class: 100 divided by the classes of the test data.
+        For balanced accuracy it is 100 divided by the number of classes in the test data.
         """
         if self.kind == "classify" and self.balanced:
             return 100 / len(np.unique(self.test.y))
@@ -105,7 +105,7 @@ def pose(
 def _with_test(
     data: Dataset, test_fraction: float | None, seed: int, *, by_class: bool
 ) -> tuple[Dataset, str, list[str]]:
-    """The data with a test part, the split in words, and what is to be said of it."""
+    """The data with a test part, the split in words, and notes for the user."""
     if data.test is not None and test_fraction is not None:
         raise SettingsError("the data has a test set already; leave out --test-fraction")
     if data.test is not None:
@@ -130,7 +130,7 @@ def _with_test(
 def _with_choice(
     train: Labelled, seed: int, *, choose: bool, by_class: bool
 ) -> tuple[Labelled, Labelled, str | None, list[str]]:
-    """What is trained on, what chooses the bits, the split in words, and what is to be said of it."""
+    """The training part, the part that chooses the bits, the split in words, and notes for the user."""
     if not choose:
         return train, train, None, []
     held = hold_out(train, CHOICE, seed, stream=12, by_class=by_class)

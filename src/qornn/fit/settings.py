@@ -1,4 +1,4 @@
-"""What a fit is asked for."""
+"""The settings of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qornn.verify import TARGETS
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What is asked for; an estimator's setting that is not here has the estimator's own default."""
+    """The settings. An estimator's setting that is not given has the estimator's own default."""
 
     data: Path
     out: Path

@@ -58,7 +58,7 @@ def described(part: Labelled, held: np.ndarray, *, by_class: bool) -> str:
 
 
 def given(train: Labelled, test: Labelled) -> tuple[str, list[str]]:
-    """A test set that the data has, in words, and what is to be said of groups that are on both sides."""
+    """A given test set in words, and a note if groups are in both training and test."""
     if train.groups is None or test.groups is None:
         return "given", []
     own, shared = np.unique(test.groups), np.intersect1d(train.groups, test.groups)

@@ -1,4 +1,4 @@
-"""How the parts of a program check themselves: every array exact in type, shape and range, or an error that says so."""
+"""How the parts of a program check themselves: type, shape and range of every array, or an error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Checked:
 
 @contextmanager
 def of_layer(index: int, count: int) -> Iterator[None]:
-    """What is wrong inside is said of that layer, where there are several."""
+    """Errors raised inside name the layer, if there are several."""
     try:
         yield
     except ProgramError as error:
@@ -120,7 +120,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """The array, contiguous and closed to writing: a program is checked once and stays so."""
+    """The array, contiguous and read-only: a program is checked once and cannot change afterwards."""
     array = np.ascontiguousarray(array) if array.ndim else array
     array.flags.writeable = False
     return array

@@ -39,7 +39,7 @@ def bounds(V: np.ndarray, bias: np.ndarray, top: int, steps_max: int) -> tuple[n
 
 
 def most_steps(V: np.ndarray, bias: np.ndarray, top: int) -> int:
-    """The largest steps_max whose sums 32 bits hold, of outputs up to `top`; 0 where there is none."""
+    """The largest steps_max whose sums fit 32 bits, for outputs up to `top`. 0 if there is none."""
     V, bias = np.abs(np.asarray(V, np.int64)).sum(1), np.abs(np.asarray(bias, np.int64))
     low, high = 0, 2**30  # halves of it: high never holds, since top·T itself would not
     while high - low > 1:

@@ -79,7 +79,7 @@ class IntegerProgram(Checked):
         return zip(self.layers, sources(self.input, self.layers), strict=True)
 
     def rooms(self, layout: Layout) -> list[int]:
-        """Numbers that what each layer reads needs room for: its own kernels, and a skip after it, may read more."""
+        """Length of each layer's input buffer: its own kernels, and a skip after it, may read more than the inputs."""
         own = [layer.room(source, layout) for layer, source in self.walk()]
         skips = [layer.skip_room(source, layout) for layer, source in self.walk()]
         return [max(room, skip) for room, skip in zip(own, [*skips[1:], 0], strict=True)]
@@ -143,12 +143,12 @@ class IntegerProgram(Checked):
 
     @property
     def numpy_only(self) -> str:
-        """What neither C nor ONNX knows of it, and the way out; empty where they know all."""
+        """The part that neither C nor ONNX supports, and what to do instead. Empty if they support all."""
         return next((layer.numpy_only for layer in self.layers if layer.numpy_only), "")
 
     @property
     def native(self) -> bool:
-        """Whether the host's engine in C has every part of it; numpy runs the others."""
+        """Whether the host's C engine supports every part of it. Otherwise numpy runs the program."""
         return not self.numpy_only and all(layer.native for layer in self.layers)
 
     @property
@@ -248,5 +248,5 @@ class IntegerProgram(Checked):
         save(self, Path(path))
 
     def with_provenance(self, **facts: Any) -> IntegerProgram:
-        """The same program with more said about where it comes from."""
+        """The same program with additional provenance."""
         return replace(self, provenance={**self.provenance, **facts})

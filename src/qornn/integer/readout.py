@@ -1,6 +1,6 @@
 """What is read out of the last layer: y = V h + b_o, in float32 or in integers.
 
-Of the last step, of every one, or of the mean of all: then y = V Σh + T·bias, and whoever wants values divides by T.
+Of the last step, of every step, or of the mean of all: then y = V Σh + T·bias, to be divided by T for values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every kind of readout answers."""
+"""The interface of every kind of readout."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Units:
 
 
 def check_activation_bits(bits: object) -> None:
-    """Refuse widths that no state has; whoever trains first asks before training."""
+    """Refuse bits that no state can have. Call it before training."""
     whole = isinstance(bits, int | np.integer) and not isinstance(bits, bool)
     if not whole or bits not in ACTIVATION_BITS:
         low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]

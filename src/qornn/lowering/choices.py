@@ -1,4 +1,4 @@
-"""What a caller of lower() may choose, and what is chosen where nothing was said."""
+"""The options of lower(), and their defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturat
 def check_choices(
     *, requant: str, activation_bits: int | None, clip: float, scheme: str | None, readout: str | None, refit: int
 ) -> None:
-    """Refuse what can be told before anything is looked at."""
+    """Check the options that need no data."""
     for kind, name, choices in (
         ("scheme", scheme, SCHEMES),
         ("requant", requant, REQUANTS),
@@ -43,7 +43,7 @@ def check_trained_bits(trained: list[int | None], asked: int | None) -> None:
 
 
 def refuse_choices(**asked: object) -> None:
-    """Refuse what could be chosen for other networks, where training has decided everything."""
+    """Refuse options that have no effect because training has decided everything."""
     left = {"scheme": None, "requant": "multiplier", "alpha_h": None, "clip": 1.0}
     for name, value in asked.items():
         if value != left[name]:

@@ -1,7 +1,7 @@
-"""The readout trained once more, on the states that the integers really have; the recurrence stays as it is.
+"""The readout trained again on the states of the integer network. The recurrence does not change.
 
-States that grow over a thousand steps are small beside their own grid at first, and V never saw what that leaves in the
-last of them.
+States that grow over a thousand steps are small compared with their grid at first. V was not trained on the rounding
+errors that this leaves in the last states.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inputs, lengths and first states: refused in one line, or as the recurrence takes them."""
+"""Checks of inputs, lengths and first states, and their conversion for the recurrence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def checked_state(x: Tensor, h0: Tensor | None, n_h: int, like: Tensor) -> Tenso
 
 
 def without_autocast(x: Tensor) -> AbstractContextManager[None]:
-    """Inside, types are those of the weights. Where there is no autocast to leave nothing is entered: it takes long."""
+    """Inside the context autocast is off. Without autocast nothing is entered, because entering takes long."""
     kind = x.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 

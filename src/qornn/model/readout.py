@@ -52,7 +52,7 @@ class ReadsOut(nn.Module):
         gain_V: float,
         generator: torch.Generator | None,
     ) -> None:
-        """V and b_o before training; to be called after the layers are there, whose weights are drawn first."""
+        """Set up V and b_o. Call it after the layers are made, because their weights are drawn first."""
         check_widths(n_o=n_o)
         if readout not in READOUTS:
             raise unknown("readout", readout, READOUTS)
@@ -116,7 +116,7 @@ class ReadsOut(nn.Module):
         """y of states.  # (..., n_h) -> (..., n_o)"""
         if self.mix:
             h = transform(h) / math.sqrt(h.shape[-1])
-        if self.noisy:  # of the size that rounding the state would have: the network learns to live with it
+        if self.noisy:  # as large as the rounding errors of the state: the network learns to tolerate them
             drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
             h = h + self.noise * h.detach().square().mean().sqrt() * drawn
         h, (V, b_o) = h.relu() if self.relu else h, self.readout_weights()

@@ -171,7 +171,7 @@ class Stack(ReadsOut):
         return found
 
     def _settle(self) -> None:
-        """Steps move; whoever reads a layer whose outputs change with them is divided by as much."""
+        """Move the steps. If the outputs of a layer change with them, the weights that read it are divided as much."""
         factors = None
         for layer in self.layers:
             if factors is not None:
@@ -192,7 +192,7 @@ class Stack(ReadsOut):
     def _of_states(
         self, last: SequenceLayer, given: dict[str, Tensor], h0: Tensor | None, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Of a last layer whose outputs are its states: it may know a shorter way than through all of them."""
+        """For a last layer whose outputs are its states. It may have a shorter way than computing all of them."""
         self.grid = last.gives()
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
             return last.read_out(*self.readout_weights(), h0=h0, lengths=lengths, relu=self.relu, **given)
@@ -203,7 +203,7 @@ class Stack(ReadsOut):
         return self.read(states) if self.readout == "all" else self.read_mean(states, lengths), h
 
     def _of_outputs(self, y: Tensor, lengths: Tensor | None) -> Tensor:
-        """Of a last layer that keeps no state."""
+        """For a last layer that keeps no state."""
         if self.readout == "mean":
             return self.read_mean(y, lengths)
         if self.readout == "last":
@@ -217,7 +217,7 @@ class Stack(ReadsOut):
         return sum(terms[1:], terms[0]) if terms else None
 
     def freeze(self, frozen: bool = True) -> None:
-        """From now on the steps of all layers stay where they are: for the end of a training. False: they move."""
+        """Freeze the steps of all layers, for the end of a training. False: they move again."""
         for layer in self.layers:
             layer.freeze(frozen)
 

@@ -1,4 +1,4 @@
-"""What can be set of a network and of its training: the keys of a recipe's [model] and [train]."""
+"""The settings of a network and of its training: the keys of a recipe's [model] and [train]."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ModelSettings:
             raise unknown("model.pool", self.pool, POOLS)
 
     def _refuse_foreign(self) -> None:
-        """Settings of another kind of network would change nothing, and nobody would know."""
+        """Refuse settings of another kind of network: they would silently change nothing."""
         defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
         for name in self.foreign:
             if getattr(self, name) != defaults[name]:
@@ -91,7 +91,7 @@ class ModelSettings:
 
     @property
     def foreign(self) -> tuple[str, ...]:
-        """The keys that mean nothing to this kind of network: they have their defaults, and are not written."""
+        """The keys that have no effect on this kind of network: they keep their defaults and are not written."""
         return OF_OTHERS if self.kind == STACK else OF_STACKS
 
     @property

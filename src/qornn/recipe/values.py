@@ -95,7 +95,7 @@ def as_toml(key: str, value: Any) -> str:
 
 
 def _number(word: str) -> Any:
-    """1e-3 and .5 are no TOML numbers in every spelling, but people type them; null is our None."""
+    """Accept 1e-3 and .5, which TOML does not always allow but people type; null stands for None."""
     if word == "null":
         return None
     try:

@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def paper(self) -> float | str | None:
-        """The published figure; those of several seeds together are nobody's own."""
+        """The published figure. A figure of several seeds together belongs to no single network."""
         return next((c.paper for c in self.cells if c.paper is not None and "note" not in c.facts), None)
 
     @property

@@ -48,7 +48,7 @@ def report(results: Path, out: Path) -> dict[str, Any]:
 
 
 def _check_own(page: Path) -> None:
-    """The Markdown goes where nobody named it: never over a text that is not a report."""
+    """The path of the Markdown is derived, so a file there that is not a report is never overwritten."""
     heading = f"# {TITLE}"
     if page.exists() and not (page.is_file() and page.read_bytes().startswith(heading.encode())):
         raise SettingsError(f"{page} exists and is not a report; choose another name, so that it is not replaced")
@@ -68,7 +68,7 @@ def compose(results: Path) -> tuple[Document, dict[str, Any]]:
 
 
 def _other_section(name: str, records: Sequence[Record]) -> Section:
-    """A table that is no table of scores, as `qornn reproduce` writes it."""
+    """A table without scores, as `qornn reproduce` writes it."""
     made = tables.table(name, records)
     rows = tuple(Row(tuple(row), "not-run" if NOT_RUN in row else "") for row in made.rows)
     return Section(name, made.title, grids=(Grid(f"qornn reproduce {name}", tuple(made.columns), rows),))

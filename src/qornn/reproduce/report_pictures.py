@@ -1,4 +1,4 @@
-"""The pictures of a report: learning curves, and what each network reaches for its bytes."""
+"""The pictures of a report: learning curves, and score against bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From records to what the pictures of a report draw; a curve or a value that is none is left out."""
+"""From records to the data of the report's pictures. Missing or invalid curves and values are left out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def curves_section(records: Sequence[Record]) -> Section:
 
 
 def bytes_section(found: Sequence[Place]) -> Section:
-    """What the paper and we reach for the bytes of the network."""
+    """Score against bytes, of the paper and measured here."""
     panels = {}
     for task, tables in BYTES.items():
         here = [place for place in found if place.task == task and place.table in tables]

@@ -1,4 +1,4 @@
-"""The user's own sequences: arrays in memory, of one length or of many, with classes or values to learn."""
+"""The user's own sequences: arrays in memory, of equal or different lengths, with classes or values to learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where data files are found, or fetched from, and never half of one.
+"""Where data files are searched and downloaded. A file is never used half-downloaded.
 
 Order: the data folder given by the caller, $QORNN_DATA, the user's cache, then a verified download into that cache.
 """

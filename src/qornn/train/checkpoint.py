@@ -52,7 +52,7 @@ MAY_CHANGE = {"data_dir", "start", "log_every", "eval_every", "checkpoint_every"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything a run is at one step."""
+    """The complete state of a run at one step."""
 
     step: int
     model: dict[str, Tensor]
@@ -83,7 +83,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def number(path: Path) -> int:
-    """The step in a checkpoint's name; names that are no checkpoint's have −1."""
+    """The step in a checkpoint's name, or −1 for other names."""
     digits = path.name.removeprefix("step-").removesuffix(".safetensors")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else -1
 
@@ -106,7 +106,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def demand(checkpoint: Checkpoint, path: Path, *names: str) -> list[Any]:
-    """Those of the extra facts; a checkpoint of a run has them all."""
+    """The extra facts. A checkpoint of a run has all of them."""
     for name in names:
         if name not in checkpoint.extra:
             raise CheckpointError(_refused(path, f"does not say its {name}"))

@@ -18,7 +18,7 @@ from qornn.train.optim import recurrences, sequence_layers
 
 
 class Stopped(Exception):
-    """Somebody asked to stop in the middle of an evaluation."""
+    """A signal asked to stop in the middle of an evaluation."""
 
 
 @torch.no_grad()
@@ -54,7 +54,7 @@ def evaluate(
 
 @torch.no_grad()
 def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[str, float]:
-    """What every layer says of itself and of its states on a few sequences; with several layers, the worst of each.
+    """Diagnostics of every layer and of its states on a few sequences. With several layers, the worst of each.
 
     Of orthogonal layers ‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights and max|h|; of rotations max|λ|
     and the share of saturated states.

@@ -1,4 +1,4 @@
-"""What a person sees of a run: metrics.jsonl, TensorBoard when installed, a progress bar, the learning curve."""
+"""The logs of a run: metrics.jsonl, TensorBoard if installed, a progress bar, the learning curve."""
 
 from __future__ import annotations
 

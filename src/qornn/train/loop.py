@@ -42,7 +42,7 @@ FREEZE = 0.8  # of the training: then the steps of rounded states stay where the
 
 
 class Interrupted(Exception):
-    """Ctrl-C or a polite kill: the run was saved and can be resumed."""
+    """Ctrl-C or SIGTERM: the run was saved and can be resumed."""
 
 
 class Trainer:

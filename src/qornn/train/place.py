@@ -1,4 +1,4 @@
-"""The folder of a run: new or empty when it begins, then its own, and one process's at a time."""
+"""The folder of a run: new or empty at the start, and written by one process at a time."""
 
 from __future__ import annotations
 

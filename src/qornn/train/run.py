@@ -264,7 +264,7 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
 
 
 def _read_result(folder: Path) -> dict[str, Any]:
-    """The figures of a finished run; without them the weights still are what they are."""
+    """The figures of a finished run. The weights do not depend on them."""
     path = folder / "result.json"
     if not path.exists():
         return {}

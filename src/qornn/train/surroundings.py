@@ -1,4 +1,4 @@
-"""torch as it is by default, whatever the caller has set: a seed gives the same network everywhere."""
+"""torch with its default settings, whatever the caller has set: a seed gives the same network everywhere."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _model(program: IntegerProgram, name: str, single_step: bool, command: str |
 
 
 def _facts(program: IntegerProgram, command: str) -> dict[str, str]:
-    """What the file says about itself; ONNX holds text only."""
+    """The metadata of the file. ONNX stores only text."""
     origin, readout = program.provenance, program.readout
     facts = {
         "version": __version__,

@@ -85,7 +85,7 @@ class Table:
         return self.number(line, column, cell, f", or {HOLD}" if missing else "")
 
     def number(self, line: Line, column: int, cell: str, way_too: str = "") -> float:
-        """One cell as a finite number; `way_too` is one more way out where it is none."""
+        """One cell as a finite number. `way_too` is one more hint for the error."""
         try:
             value = float(cell)
         except ValueError:

@@ -45,7 +45,7 @@ def _arrays(folder: Path) -> list[Path]:
 
 
 def _classes(folder: Path) -> list[Path]:
-    """Folders that hold sequences; others, such as one of notes, are no class."""
+    """Folders that hold sequences. Other folders, such as one of notes, are not classes."""
     if not folder.is_dir():
         return []
     return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _arrays(inner))

@@ -63,7 +63,7 @@ def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str
 
 
 def near(name: str) -> str | None:
-    """The known name that this one was meant to be, or None where it is another.
+    """The known name that this one nearly matches, or None.
 
     >>> near("length_train"), near("X"), near("test_x"), near("ids_train")
     ('lengths_train', 'x', 'x_test', None)
@@ -89,7 +89,7 @@ def _kind(name: str) -> str | None:
 
 
 def _stray(names: Sequence[str], where: str) -> list[str]:
-    """Names of arrays that are not read; one that was meant to be is refused, as is one that comes twice."""
+    """Names of arrays that are not read. A name that nearly matches a known one, or comes twice, is refused."""
     twice = next((name for name in names if names.count(name) > 1), None) if len({*names}) < len(names) else None
     if twice is not None:
         raise DataError(f"{where} holds {twice} twice; keep one of them")

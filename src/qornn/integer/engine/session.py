@@ -109,7 +109,7 @@ class Session:
         self._y[:] = self.program.readout.outputs(*held)[0]
 
     def _is_plain(self, x: np.ndarray) -> bool:
-        """Whether a sample is what it should be, which `accept` takes long to find."""
+        """Whether a sample is valid: a fast check before the slower `accept`."""
         if x.shape != self._shape or x.dtype.kind not in "iu":
             return False
         if x.size > FEW:

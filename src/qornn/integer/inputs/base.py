@@ -1,4 +1,4 @@
-"""What every kind of input answers."""
+"""The interface of every kind of input."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Samples(Input):
         return shift < 32 and INT32[0] <= least and most + (1 << shift >> 1) <= INT32[1]
 
     def along(self, channels: np.ndarray) -> np.ndarray:
-        """What is said of each channel, for every number of a step.  # (channels,) -> (n_raw,)"""
+        """From one value per channel to one value per number of a step.  # (channels,) -> (n_raw,)"""
         return channels if self.window == 1 else np.tile(channels, self.window)
 
     def integers(self, raw: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What every kind of W answers. Not every W is a stored matrix, so nobody outside its own file asks which it is."""
+"""The interface of every kind of W. Not every W is a stored matrix, so other code never asks which kind it is."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def demand(checkpoint: Checkpoint, path: Path, *names: str) -> list[Any]:
-    """The extra facts. A checkpoint of a run has all of them."""
+    """These extra facts. A checkpoint without one of them is refused."""
     for name in names:
         if name not in checkpoint.extra:
             raise CheckpointError(_refused(path, f"does not say its {name}"))

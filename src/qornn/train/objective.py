@@ -25,7 +25,7 @@ def penalties(layers: Iterable[SequenceLayer], h: Any, state_penalty: float) -> 
 
 
 def freeze(layers: Iterable[SequenceLayer], frozen: bool) -> None:
-    """Whether the steps of rounded states are frozen."""
+    """Freeze the steps of rounded states, or let them move."""
     for layer in layers:
         layer.freeze(frozen)
 

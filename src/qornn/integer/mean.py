@@ -29,10 +29,10 @@ def count(steps: np.ndarray, steps_max: int) -> np.ndarray:
 
 
 def bounds(V: np.ndarray, bias: np.ndarray, top: int, steps_max: int) -> tuple[np.ndarray, ...]:
-    """Of Σh and of V Σh + T·bias, from Σ|V| and |bias| of each row.
+    """Bounds of Σh and of V Σh + T·bias, from Σ|V| and |bias| of each row.
 
-    |Σh| ≤ top·T + 1 at every T: rounding adds at most 1/2 where the sum is halved, and of that half is left at the
-    next time.
+    |Σh| ≤ top·T + 1 at every T: rounding adds at most 1/2 each time the sum is halved, and the next halving also halves
+    what was added before.
     """
     largest = top * steps_max + 1
     return np.array([largest], object), V.astype(object) * largest + bias.astype(object) * steps_max

@@ -32,13 +32,13 @@ class Source(Protocol):
 
     @property
     def skip(self) -> Source | None:
-        """What the layer that gives it was given; None of the program's input."""
+        """The source of the layer that gives it, for skips. None for the program's input."""
 
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
         """max|Σ U_i x_i| of each row.  # (n_h,) int64"""
 
     def layer_fields(self) -> dict[str, Any]:
-        """What the struct of a layer that reads it says of it."""
+        """Fields that describe this source in the C struct of the layer that reads it."""
 
 
 @final

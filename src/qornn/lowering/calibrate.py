@@ -1,4 +1,4 @@
-"""calibrate(): what the states of a trained network do on data, in one streaming pass."""
+"""calibrate(): statistics of the states of a trained network on data, in one streaming pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = 8  # batches that they come from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class States:
-    """What the states of one layer do on data."""
+    """Statistics of the states of one layer on data."""
 
     max_h: float = 0.0
     counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))  # of |h| in equal bins of 0..top
@@ -46,7 +46,7 @@ class States:
         return {"max_h": self.max_h, "percentiles": {str(p): self.percentile(p) for p in PERCENTILES}}
 
     def with_batch(self, states: Tensor, lengths: Tensor | None) -> States:
-        """These and those of one batch.  # (B, T, n_h)"""
+        """These statistics with one more batch.  # (B, T, n_h)"""
         size = states.abs()
         max_h = float(size.max())
         if not math.isfinite(max_h):
@@ -62,7 +62,7 @@ class States:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What a network does on data."""
+    """Statistics of a network on data."""
 
     sequences: int
     max_x: float  # of inputs that are not codes

@@ -22,7 +22,7 @@ from qornn.model import OrthogonalRecurrence, SequenceLayer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What was asked for; None leaves it to the layer."""
+    """The options that were given. None leaves the choice to the layer."""
 
     bits: int
     scheme: str | None

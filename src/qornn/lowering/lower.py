@@ -110,7 +110,7 @@ def _lowering(index: int, model: Network) -> Lower:
 def _report(
     program: IntegerProgram, seen: Calibration, lowered: list[Lowered], chosen: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was chosen and what came of it; of several layers, each in its own table."""
+    """The report: what was chosen and measured. With several layers, each has its own table."""
     counts = check_states(program, seen, [made.exact for made in lowered])
     layers = [
         {**made.report, **states.report(), **made.exactness, **found.report(made.exact)}

@@ -24,8 +24,8 @@ class OrthogonalMap(nn.Module, ABC):
     biased = False  # a linear recurrence has a bias in its loop
     shifts = False  # W mostly moves numbers along
     permutes = False  # W moves numbers and turns signs, no more: nothing is rounded
-    activation = "relu"  # of the recurrence, unless another is asked for
-    readout_activation = "identity"  # of the states before they are read out, unless another is asked for
+    activation = "relu"  # default of the recurrence
+    readout_activation = "identity"  # default of the states before they are read out
 
     def initial(self, n_h: int, *, init: str = "haar", generator: torch.Generator | None = None) -> Tensor:
         """W_raw before training.  # (n_h, n_h), or the few numbers that W is made of"""
@@ -40,12 +40,12 @@ class OrthogonalMap(nn.Module, ABC):
         return self(W)
 
     def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
-        """What makes W h of every row of h (B, n_h), by shifting where `shifts` says so."""
+        """A function that computes W h for every row of h (B, n_h), by shifts if `shifts` is true."""
         written_out = self(W)
         return lambda h: h @ written_out.mT
 
     def singular_values(self, W: Tensor) -> Tensor:
-        """Those of the written-out matrix, in any order; here by writing it out.  # (n_h,)"""
+        """Singular values of the full matrix W, in any order.  # (n_h,)"""
         return torch.linalg.svdvals(self(W).cpu().double())
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]] | None:

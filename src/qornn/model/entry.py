@@ -63,7 +63,7 @@ class Entry(nn.Module):
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
-        """Inside, with None, inputs are not rounded; bits of weights are not theirs."""
+        """Inside the context inputs are not rounded if `bits` is None. Other values do not change the input bits."""
         with having(self, rounding=bits is not None and self.rounding):
             yield
 

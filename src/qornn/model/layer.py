@@ -140,5 +140,5 @@ class SequenceLayer(nn.Module):
 
     @property
     def readout_activation(self) -> str:
-        """Of the states before they are read out, unless another is asked for."""
+        """Default activation of the states before they are read out."""
         return "identity"

@@ -195,7 +195,7 @@ class Mix(SequenceLayer):
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
     def _grids(self) -> native_weights.MixGrids | None:
-        """What the same in one native call asks for; None where there is none."""
+        """Arguments of the native call that does the same, or None if it cannot be used."""
         q, steps, read = self.q, self.steps, (self.source_step, self.skip_step)
         if q is None or steps is None or not self._on_grid:
             return None

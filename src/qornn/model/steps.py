@@ -112,7 +112,7 @@ def trained(quantizer: Quantizer | None, layer: str) -> Quantizer:
 
 @contextmanager
 def alone(yes: bool = True) -> Iterator[None]:
-    """Inside, this process sets steps by its own batches, whatever group of processes it is in."""
+    """Inside the context this process sets steps from its own batches, even in a group of processes."""
     token = _alone.set(yes)
     try:
         yield

@@ -104,7 +104,7 @@ class Arrays(Task):
 
     @cached_property
     def _mean_weight(self) -> float:
-        """Of all training sequences."""
+        """Mean class weight of all training sequences."""
         assert self.class_weight is not None
         return float(self.class_weight[self.targets["train"]].mean())
 

@@ -247,7 +247,7 @@ def _damaged(path: Path, reason: str) -> str:
 
 
 def _refused(path: Path, what: str) -> str:
-    """What is wrong with the file, and the way on without it."""
+    """What is wrong with the file, and how to continue without it."""
     if not path.name.startswith("step-"):
         return f"{path} {what}; delete it and `qornn resume` the run to make it again"
     earlier = [p.name for p in files(path.parent) if number(p) < number(path)]

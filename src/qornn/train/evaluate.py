@@ -84,7 +84,7 @@ def _agree_to_go_on(processes: Processes, stop: bool) -> None:
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, no layer draws noise."""
+    """Inside the context no layer adds noise."""
     training = model.training
     model.eval()
     try:
@@ -95,7 +95,7 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
-    """Inside, weights are on `bits` bits, whatever they were trained with (PTQ); None: nothing is rounded."""
+    """Inside the context weights have `bits` bits, whatever they were trained with (PTQ). None: no rounding."""
     parts = [m for m in model.modules() if isinstance(m, SequenceLayer | ReadsOut | Baseline)]
     with ExitStack() as inside:
         for part in parts:

@@ -57,7 +57,7 @@ def _fusible(groups: list[dict[str, Any]]) -> bool:
 
 
 def _decay(settings: TrainSettings, matrices: bool) -> dict[str, float]:
-    """Of matrices alone: a bias or a λ has no reason to be small."""
+    """Weight decay of matrices only: a bias or a λ has no reason to be small."""
     return {"weight_decay": settings.decay if matrices else 0.0} if settings.optimizer == "adamw" else {}
 
 

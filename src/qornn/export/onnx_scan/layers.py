@@ -131,7 +131,7 @@ def _by_thresholds(requant: Thresholds, graph: Graph, a: str, state: State) -> s
 
 
 def _search(graph: Graph, thresholds: np.ndarray, levels: int, a: str) -> str:
-    """How many thresholds a reaches: of 2^levels − 1 thresholds, one bit of the count a level, the highest first."""
+    """How many thresholds a reaches: of 2^levels − 1 thresholds, one bit of the count per level, the highest first."""
     values = graph.constant(thresholds, "INT32")
     found = ""
     for level in reversed(range(levels)):

@@ -141,7 +141,7 @@ def _suffix(program: IntegerProgram, i: int) -> str:
 
 
 def _last(graph: Graph, every: str) -> str:
-    """Of the last step.  # (B, T, n) -> (B, n)"""
+    """The values of the last step.  # (B, T, n) -> (B, n)"""
     return graph("Gather", every, graph.constant(-1, "INT64"), axis=1)
 
 

@@ -133,7 +133,7 @@ def available(program: IntegerProgram, layout: str) -> list[str]:
 
 
 def address(array: np.ndarray) -> int:
-    """Where it lies, in a third of the time of array.ctypes.data."""
+    """The address of the array, in a third of the time of array.ctypes.data."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # closed to writing, or empty

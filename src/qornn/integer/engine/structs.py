@@ -44,7 +44,7 @@ def _headers(folder: Traversable) -> dict[str, bytes]:
 
 @cache
 def digest() -> str:
-    """Of all headers, as CMakeLists.txt makes it: a library compiled from others is known by it."""
+    """A digest of all headers, made as in CMakeLists.txt. It shows if a library was compiled from other headers."""
     each = (hashlib.sha256(text).hexdigest() for text in headers().values())
     return hashlib.sha256("".join(each).encode()).hexdigest()
 

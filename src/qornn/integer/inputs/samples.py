@@ -248,7 +248,7 @@ class Samples(Input):
         return np.where(np.isnan(x), MISSING, np.maximum(found, LEAST)) if self.hold else found
 
     def read(self, x: np.ndarray) -> np.ndarray:
-        """Of what is remembered no raw sample can be made, but x_i can: the network sees step·x_i."""
+        """x_i from step·x_i, which the network sees. With memory the raw samples cannot be reconstructed."""
         if not self.n_state:
             return Input.read(self, x)  # slots: super() knows another class
         top = 2 ** (self.bits - 1)

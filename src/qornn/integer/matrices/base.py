@@ -119,7 +119,7 @@ def packed_bytes(count: int, bits: int) -> int:
 
 
 def as_program_error(function: Any, *arguments: Any) -> Any:
-    """What the function gives; settings that it refuses are a wrong program here."""
+    """The result of the function. If it refuses its settings, the program is invalid."""
     from qornn.errors import SettingsError
 
     try:

@@ -36,7 +36,7 @@ ON_DEVICE = ("instructions per step", "per readout", "flash", "RAM", "stack", "b
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--record", action="store_true", help="renew the tables where they stand; else they are printed"
+        "--record", action="store_true", help="write the tables into the pages; by default they are printed"
     )
     options = parser.parse_args()
     for page in pages():
@@ -54,7 +54,7 @@ def pages() -> list[Path]:
 
 
 def with_tables(page: str) -> str:
-    """The page with every table made anew."""
+    """The page with every table made again."""
     return BLOCK.sub(lambda m: f"{m[1]}\n{TABLES[m[2]]()}\n\n{m[3]}", page)
 
 

@@ -135,7 +135,7 @@ def _more(noise: Clips, count: int, deviation: np.ndarray, rng: np.random.Genera
 
 
 def _load(data_dir: str | Path, file: str) -> dict[str, np.ndarray]:
-    """Every array of the file, read once: an open .npz reads an array anew each time it is asked for."""
+    """Every array of the file, read once: an open .npz reads an array again at each access."""
     path = Path(os.path.expanduser(data_dir)) / file
     if not path.is_file():
         raise DataError(f"no file {path}; docs/keywords.md says what it holds and where the clips come from ({URL})")

@@ -97,7 +97,7 @@ def _ucr(data_dir: str | Path, name: str) -> Data:
 
 
 def _load(data_dir: str | Path, file: str, url: str) -> dict[str, np.ndarray]:
-    """Every array of the file, read once: an open .npz reads an array anew each time it is asked for."""
+    """Every array of the file, read once: an open .npz reads an array again at each access."""
     path = Path(os.path.expanduser(data_dir)) / file
     if not path.is_file():
         raise DataError(

@@ -1,4 +1,4 @@
-"""Whole stacks: the law against an oracle in Python's integers, their sizes, their files, and what is refused."""
+"""Whole stacks: `simulate` against an oracle in Python's integers, their sizes, their files, and what is refused."""
 
 import copy
 import pickle

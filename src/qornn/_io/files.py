@@ -128,7 +128,7 @@ def reporting(path: Path) -> Iterator[None]:
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """What the system says, and the way out."""
+    """The system's message, and what to do."""
     try:
         os.getcwd()
     except FileNotFoundError:

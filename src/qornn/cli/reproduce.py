@@ -121,7 +121,7 @@ def _carry_out(jobs: list[Job], engine: str, workers: int, budget: str | None) -
     open_jobs = [job for job in jobs if cells.state(job) not in FINISHED]
     if len(open_jobs) < len(jobs):
         _say(f"{len(jobs) - len(open_jobs)} of {len(jobs)} cells are recorded already and are not run again")
-    outcomes = carry_out(open_jobs, engine=engine, workers=workers)  # a wrong engine is told before the estimate
+    outcomes = carry_out(open_jobs, engine=engine, workers=workers)  # a wrong engine is reported before the estimate
     if open_jobs:
         _say(_estimate(open_jobs, workers))
     failed = []

@@ -137,7 +137,7 @@ class SingleNetwork(Network):
         with torch.no_grad():  # a device answers in the units of the targets
             model.V.mul_(self.scale)
             model.b_o.mul_(self.scale).add_(self.shift)
-        # Classes are told by the largest output, whatever its unit; values are answered in their own.
+        # The class is the largest output, whatever its unit; values have the units of the targets.
         readout: Any = None if (self.scale, self.shift) == (1, 0) else "float"
         program = lower(
             model,

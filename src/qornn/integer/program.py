@@ -210,7 +210,7 @@ class IntegerProgram(Checked):
     def _only(self, name: str) -> Recurrent:
         if len(self.layers) > 1 or not isinstance(self.layers[0], Recurrent):
             raise ProgramError(
-                f"this program has {len(self.layers)} layers and no {name} of its own; "
+                f"this program has {len(self.layers)} layers, so it has no single {name}; "
                 f"program.layers[i].{name} is that of one"
             )
         return self.layers[0]

@@ -189,7 +189,7 @@ def make_jobs(
         ending = "" if variant is None else f"--{variant}"
         if seed is not None and seed != entry.recipe.train.seed:
             if entry.recipe.train.seed:
-                raise SettingsError(f"{entry.id} has a seed of its own; leave out --seed, or choose other --cells")
+                raise SettingsError(f"{entry.id} has its own seed; leave --seed out, or choose other --cells")
             own, ending = [*own, f"train.seed={seed}"], f"-s{seed}{ending}"
         jobs.append(
             Job(

@@ -10,6 +10,7 @@ import pytest
 import qornn
 from qornn.export.c99 import make
 from qornn.export.onnx_scan import scan
+from qornn.recipe import ModelSettings, TrainSettings
 from qornn.train.run import train
 
 DOCUMENTED = {
@@ -27,6 +28,8 @@ DOCUMENTED = {
     "Trainer": qornn.Trainer,
     "simulate": qornn.simulate,
     "IntegerProgram": qornn.IntegerProgram,
+    "ModelSettings": ModelSettings,
+    "TrainSettings": TrainSettings,
     "QORNNClassifier": qornn.QORNNClassifier,
     "export.c": qornn.export.c,
     "export.onnx": qornn.export.onnx,
@@ -34,7 +37,7 @@ DOCUMENTED = {
 # Keywords that a function only passes on are listed in its own docstring.
 PASSED_ON = {"OrthogonalRNN": qornn.OrthogonalRecurrence, "export.c": make.c, "export.onnx": scan.onnx}
 RENAMED = {"path": "out"}  # of scan.onnx, which is called by position
-FACTORIES = {"provenance": {}}  # defaults of dataclass fields that are made anew for each object
+FACTORY = "<factory>"  # how dataclasses show a default that is a new dict for each object
 ENTRY = re.compile(r"`(\w+)`(?: \(((?:[^()]|\([^()]*\))*)\))?")
 
 
@@ -60,7 +63,7 @@ def parameters(name: str) -> dict[str, Any]:
         if passed_on is not None:
             for p in inspect.signature(passed_on).parameters.values():
                 if p.kind is not p.VAR_KEYWORD or passed_on is DOCUMENTED[name]:
-                    found[RENAMED.get(p.name, p.name)] = FACTORIES.get(p.name, p.default)
+                    found[RENAMED.get(p.name, p.name)] = {} if repr(p.default) == FACTORY else p.default
     return found
 
 

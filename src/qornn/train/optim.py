@@ -95,7 +95,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
 def step_and_retract(
     optimizer: torch.optim.Optimizer, layers: Iterable[OrthogonalRecurrence], generator: torch.Generator
 ) -> None:
-    """optimizer.step(), then every W goes back to where its map wants it."""
+    """optimizer.step(), then the map of every layer brings its W back to the manifold."""
     before: list[tuple[OrthogonalRecurrence, Tensor]] = [
         (layer, layer.W_raw.detach().clone()) for layer in layers if layer.map.retracts
     ]

@@ -33,7 +33,7 @@ def columns(net, raw):
 
 
 def float_reference(net, raw):
-    """MATHS 7, scheme paper: integers held in float64, multiplied by c once."""
+    """Scheme paper: integers held in float64, multiplied by c once."""
     W, U, c = net.W.astype(np.float64), net.U.astype(np.float64), net.alpha_W / 2.0 ** (net.k - 1 + net.s)
     b = 0.0 if net.activation == "identity" else net.b_acc.astype(np.float64)
     x = columns(net, raw)

@@ -100,7 +100,7 @@ def test_widths_that_do_not_fit_are_named_with_their_layer():
 
 
 def test_what_a_stack_weighs():
-    """DEPTH's count: packed matrices, λ, shifts, biases, normalisation by channel, V and b_o."""
+    """The sum of packed matrices, λ, shifts, biases, normalisation by channel, V and b_o."""
     program = make_stack(
         4, layers=2, pairs=16, width=16, channels=1, window=4, input_bits=8, narrow=True, bits=4, n_o=2
     )

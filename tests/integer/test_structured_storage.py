@@ -100,7 +100,7 @@ BASES = {
         (
             "hadamard",
             put_tensor("layers.0.W.alpha", lambda t: np.array(1.0)),
-            "no part has: layers.0.W.alpha",
+            "belong to no part: layers.0.W.alpha",
         ),
         ("cycle", put(*at("W"), "units", value=6), r"U must be \(n_h, n_i\) = \(6, 3\), got \(5, 3\)"),
         ("cycle", put(*at("W"), "units", value=2**17), r"units of W must be a whole number in 2\.\.65536"),

@@ -25,7 +25,9 @@ def group_numbers(groups: Any, n: int) -> np.ndarray | None:
     found = np.empty(n, np.int64)
     for row, label in enumerate(labels):
         if _is_missing(label):
-            raise SettingsError(f"groups holds {label} at row {row}, no group; name it, or drop that sequence")
+            raise SettingsError(
+                f"groups holds {label} at row {row}, which is not a group; name one, or drop that sequence"
+            )
         try:
             found[row] = numbers.setdefault(label, len(numbers))
         except TypeError as error:

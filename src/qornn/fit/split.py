@@ -17,7 +17,7 @@ def hold_out(part: Labelled, fraction: float, seed: int, *, stream: int, by_clas
     With groups they are whole groups, as near to that share as these allow.
     """
     if not 0 < fraction < 1:
-        raise SettingsError(f"--test-fraction must lie between 0 and 1, got {fraction}; 0.2 holds a fifth out")
+        raise SettingsError(f"--test-fraction must lie between 0 and 1, got {fraction}; 0.2 holds out a fifth")
     random, y = np.random.default_rng([seed, stream]), part.y
     if part.groups is not None:
         return hold_out_groups(part.groups, y if by_class else np.zeros(len(y)), fraction, random)

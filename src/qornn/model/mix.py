@@ -61,7 +61,7 @@ class Mix(SequenceLayer):
         super().__init__()
         check_widths(n_i=n_i, n_h=n_h)
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
-            raise SettingsError(f"skip must be the width of what the layer before is given, 0 for none, got {skip!r}")
+            raise SettingsError(f"skip must be the number of inputs of the layer before, or 0 for none, got {skip!r}")
         if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
             raise SettingsError(f"dropout must be a share in [0, 1), got {dropout!r}")
         bits = parse_bits(bits)

@@ -184,7 +184,7 @@ def make_jobs(
         if (wrong := differences(changed, entry.recipe)) and variant is None:
             raise SettingsError(
                 f"{', '.join(wrong)}: not as in the paper for {entry.id}; name the change with --variant NAME, "
-                "and its record stands beside the paper's setting"
+                "and its record is listed beside the paper's setting"
             )
         ending = "" if variant is None else f"--{variant}"
         if seed is not None and seed != entry.recipe.train.seed:

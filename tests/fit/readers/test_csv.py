@@ -152,7 +152,7 @@ def test_empty_lines_come_before_the_table(tmp_path):
         ("id,time,label\n1,2,x\n", {}, "no columns but id, time and label"),
         ("time,a,b,label\n0,1,2,x\n1,1,2,x\n", {}, r"a column 'time' but none called id.* --id"),
         ("id,stamp,a,label\n1,0,2,x\n1,1,3,x\n", {}, r"repeats id '1' at row 3, .*; .* --time"),
-        ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot serve twice"),
+        ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot be both id and label"),
         (LONG.replace("a,1,2,20", "a,1,2,"), {}, r"a missing value at row 5, column 4 \('ay'\)"),
         (LONG.replace("a,1,2,20", "a,2,2,20"), {}, "time 2 of id 'a' twice, at rows 5 and 6"),
         (LONG.replace("a,1,2,20,walk", "a,1,2,20,sit"), {}, "id 'a' the label 'walk' at row 3 and 'sit' at row 5"),
@@ -326,8 +326,8 @@ def test_a_group_goes_with_its_row_into_the_test_data(tmp_path):
         (LONG_WITH_WHO.replace("b,0,4,anna", "b,0,4,"), "who", r"has no group at row 4, column 4 \('who'\)"),
         (WIDE.replace("anna", "nan"), "person", r"has no group at row 2, column 2 \('person'\)"),
         (WIDE, "people", "--group 'people' is not a column"),
-        (WIDE, "label", r"column 4 \('label'\) of .* cannot serve twice, as label and group"),
-        (LONG_WITH_WHO, "time", "cannot serve twice, as time and group"),
+        (WIDE, "label", r"column 4 \('label'\) of .* cannot be both label and group"),
+        (LONG_WITH_WHO, "time", "cannot be both time and group"),
     ],
 )
 def test_groups_that_are_none_are_refused_with_their_place(text, group, words, tmp_path):

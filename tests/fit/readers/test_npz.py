@@ -199,8 +199,8 @@ def test_groups_are_part_of_what_the_figures_follow_from(tmp_path):
     ("arrays", "words"),
     [
         ({"groups": np.arange(3)}, r"groups of .* is int64 of shape \(3,\); give 4 numbers or texts"),
-        ({"groups": np.array(["a", "b", "", "c"])}, "holds '' at row 2 of groups, no group"),
-        ({"groups": np.array([1, np.nan, 2, 3])}, "holds 'nan' at row 1 of groups, no group"),
+        ({"groups": np.array(["a", "b", "", "c"])}, "holds '' at row 2 of groups, which is not a group"),
+        ({"groups": np.array([1, np.nan, 2, 3])}, "holds 'nan' at row 1 of groups, which is not a group"),
         ({"groups_test": Y}, "holds groups_test but no x_test"),
         ({"group": Y}, "holds group; did you mean groups"),
     ],

@@ -27,7 +27,9 @@ Magnitude = Callable[[str], str]
 def nodes(layer: Layer, graph: Graph, read: Read, suffix: str) -> Nodes:
     """The nodes of one layer, whose constants have that suffix."""
     if layer.kind not in LAYERS:
-        raise ProgramError(f"ONNX knows no layer of kind {layer.kind}; program.run and program.session run it here")
+        raise ProgramError(
+            f"ONNX does not support layers of kind {layer.kind}; program.run and program.session run them"
+        )
     return LAYERS[layer.kind](layer, graph, read, suffix)
 
 

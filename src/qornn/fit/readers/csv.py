@@ -81,7 +81,7 @@ def _refuse_two_uses(table: Table, **columns: int | None) -> None:
     for name, column in columns.items():
         if column in used:
             raise SettingsError(
-                f"{table.title(column)} of {table.path} cannot serve twice, as {used[column]} and {name}; name another"
+                f"{table.title(column)} of {table.path} cannot be both {used[column]} and {name}; name another"
             )
         if column is not None:
             used[column] = name

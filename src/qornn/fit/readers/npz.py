@@ -178,6 +178,6 @@ def _groups(groups: np.ndarray, n: int, name: str, where: str) -> np.ndarray:
     if missing.any():
         row = int(missing.argmax())
         raise DataError(
-            f"{where} holds {str(groups[row])!r} at row {row} of {name}, no group; name it or drop that row"
+            f"{where} holds {str(groups[row])!r} at row {row} of {name}, which is not a group; name one, or drop it"
         )
     return as_whole(groups).astype(str)

@@ -108,9 +108,9 @@ def test_bad_options_are_refused(words, message, tmp_path, monkeypatch):
 def test_size_of_a_stack_at_full_precision():
     figures = json.loads(call("size", "digits", "--model", "stack", "--bits", "fp", "--json"))
     assert figures["accumulator_bits"] is None
-    biases = 3 * 16 + 10
+    biases = 3 * 24 + 10
     assert figures["true_bytes"] == 4 * (figures["parameters"] + biases)
-    assert "16" in call("size", "digits", "--model", "stack")
+    assert "24" in call("size", "digits", "--model", "stack")
 
 
 def test_the_recipes_name_stacks():

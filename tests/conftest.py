@@ -43,14 +43,14 @@ def compiled_once(tmp_path_factory):
     """What `verify` compiles is made of objects that the session has already; where that fails, as it always is."""
     base = tmp_path_factory.getbasetemp()
     compiling.session = compiling.Objects((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "objects")
-    real = build._compile
+    real = build.compiled
 
     def compile_(command, folder, name):
         if not compiling.session.run(command):
             real(command, folder, name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "_compile", compile_)
+        patch.setattr(build, "compiled", compile_)
         yield
 
 

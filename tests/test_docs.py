@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import qornn
+from qornn.verify import simavr
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -39,6 +40,8 @@ NOT_RUN = {
     "python examples/ecg/": "needs recordings that have to be fetched; tests/examples runs it on made-up ones",
     "qornn bench": "needs an idle machine; tests/bench runs it at a small size",
 }
+if lacking := simavr.missing():
+    NOT_RUN["qornn verify runs/digits_c --target atmega328p"] = lacking
 
 
 @dataclass

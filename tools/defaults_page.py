@@ -38,7 +38,7 @@ def table(record: dict[str, Any]) -> str:
         values = [f"{found[method]['accuracy']:.1f}" if method in found else "not run" for method in TITLES]
         more = (f"{found['stack']['bytes']:,}", found["stack"]["window"], f"{found['stack']['seconds']:.0f}")
         lines.append("| " + " | ".join(map(str, (name, *size, *values, *more))) + " |")
-    means = [_mean([found.get(method) for found in whole.values()]) for method in TITLES]
+    means = [_mean([found.get(method) for found in whole.values()]) for method in TITLES] if whole else []
     lines.append("| " + " | ".join(("**mean**", "", "", "", *means, "", "", "")) + " |")
     return "\n".join(lines)
 
@@ -55,6 +55,8 @@ def behind(record: dict[str, Any]) -> str:
         for name, found in record["sets"].items()
         if "stack" in found and "nearest" in found
     }
+    if not gaps:
+        return "not measured yet"
     worst = min(gaps, key=gaps.__getitem__)
     return f"{worst}, by {-gaps[worst]:.1f} points" if gaps[worst] < 0 else "none"
 

@@ -90,6 +90,22 @@ def devices() -> str:
     return _table(["target", "readout", *ON_DEVICE], lines)
 
 
+def avr() -> str:
+    """Networks on an Arduino Uno's chip."""
+    found = _record("avr.json")
+    lines = []
+    for name, seen in found["networks"].items():
+        counts = [f"{seen[key]:,}" for key in ("cycles_per_step", "cycles_per_sample")]
+        times = [f"{seen[key]:.2f}" for key in ("ms_per_sample", "ms_per_readout")]
+        memory = [f"{seen[f'{what}_bytes']:,}" for what in ("flash", "ram", "stack")]
+        read = f"{seen['samples_per_step']} × {seen['channels']}"
+        exact = "yes" if seen["exact"] else "no"
+        lines.append([name, f"{seen['bytes']:,}", read, *counts, *times, *memory, exact])
+    columns = ["network", "weights, bytes", "samples × channels per step", "cycles per step", "per sample"]
+    columns += ["ms per sample", "ms per readout", "flash", "RAM", "stack", "bit-exact"]
+    return f"{_table(columns, lines)}\n\n{found['chip']} at 16 MHz, {found['compiler']} -Os."
+
+
 def structured() -> str:
     """Structured networks on the same microcontrollers."""
     found = _record("bench-infer.json")["structured"]
@@ -151,6 +167,22 @@ def real() -> str:
     networks = ["stack, 4-bit integers", "single layer, 4-bit integers", "LSTM, float32", "features"]
     sizes = [f"bytes of the {network}" for network in ("stack", "single layer", "LSTM")]
     return _table(["recordings", "samples × channels", *networks, *sizes], lines)
+
+
+def uno() -> str:
+    """Human activity on an Arduino Uno's chip, beside what was published for it."""
+    lines = []
+    for name, seen in _record("uno.json").items():
+        runs = seen["runs"]
+        largest = {key: max(run[key] for run in runs) for key in ("bytes", "ms_per_sample", "flash_bytes", "ram_bytes")}
+        scores = [f"{seen[key]:.3f}" for key in ("mean", "best", "worst")]
+        sizes = [f"{largest['bytes']:,}", f"{largest['ms_per_sample']:.2f}"]
+        warm = f"{max(run['warm_up']['median'] for run in runs)}"
+        memory = [f"{largest[key]:,}" for key in ("flash_bytes", "ram_bytes")]
+        lines.append([f"stack, {name}", *scores, *sizes, warm, *memory])
+    lines.append(["FastGRNN, as published", "0.853", "0.918", "–", "566", "9.21", "74", "–", "–"])
+    columns = ["network", "macro-F1, mean of five seeds", "best", "worst", "bytes of weights", "ms per sample"]
+    return _table([*columns, "samples until right, median", "flash", "RAM"], lines)
 
 
 def stacks() -> str:
@@ -292,11 +324,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "demo": demo,
     "host": host,
     "devices": devices,
+    "avr": avr,
     "structured": structured,
     "training": training,
     "cells": cells,
     "zoo": programs,
     "real": real,
+    "uno": uno,
     "stacks": stacks,
     "har-tried": har_tried,
     "har-stream": har_stream,

@@ -63,6 +63,22 @@ def har(data_dir: str | Path) -> Data:
     )
 
 
+def har_windows(data_dir: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Windows that overlap by half, cut anew from every labelled part: samples, labels, people, names of the labels."""
+    a = _load(data_dir, "har/hapt.npz", HAPT_URL)
+    found: list[tuple[np.ndarray, int, int]] = []
+    for user, start, end in zip(a["rec_user"], a["rec_start"][:-1], a["rec_start"][1:], strict=True):
+        label = a["label"][start:end]
+        for part in np.split(np.arange(start, end), np.flatnonzero(np.diff(label)) + 1):
+            kind = int(a["label"][part[0]])
+            if 1 <= kind <= BASIC:
+                begins = range(part[0], part[-1] + 2 - SAMPLES, SAMPLES // 2)
+                found += [(a["x"][begin : begin + SAMPLES], kind, int(user)) for begin in begins]
+    x, y, users = zip(*found, strict=True)
+    labels = tuple(str(name).lower().replace("_", " ") for name in a["label_names"][1 : BASIC + 1])
+    return np.stack(x), np.array(y, np.int64), np.array(users, np.int64), labels
+
+
 def har_recordings(data_dir: str | Path) -> list[Recording]:
     """The recordings of the test users."""
     a = _load(data_dir, "har/hapt.npz", HAPT_URL)

@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--validate", action="store_true", help="try all settings on held-out training data")
     parser.add_argument("--record", action="store_true", help="measure the chosen ones on the test set, and record")
-    parser.add_argument("--keep", type=Path, help="with --record: write the program of the first seed to this folder")
+    parser.add_argument("--keep", type=Path, help="write the program of the first seed to this folder")
     options = parser.parse_args()
     try:
         for name in options.sets:
@@ -86,8 +86,9 @@ def main() -> None:
                 for seen in validated(name, data, found.get("validation", [])):
                     found |= {"validation": seen}
                     keep_record(name, found)
-            if options.record:
-                found |= measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+            if options.record or options.keep:
+                whole = measured(name, data, COMMON | TRIED[name][0], options.seeds, options.keep)
+                found |= whole if options.record else {}
             keep_record(name, found)
     except QornnError as error:
         sys.exit(f"error: {error}")
@@ -162,6 +163,7 @@ def measured(name: str, data: Data, settings: dict[str, Any], seeds: list[int], 
 
 def keep_program(folder: Path, name: str, data: Data, run: dict[str, Any], program: IntegerProgram) -> None:
     """NAME-stack.qornn, and a record of it as the zoo has them."""
+    folder.mkdir(parents=True, exist_ok=True)
     program = program.with_provenance(task=name, metric={"name": "accuracy", "value": run["accuracy"]})
     file = folder / f"{name}-stack.qornn"
     program.save(file)

@@ -10,7 +10,7 @@ from qornn.errors import QornnError
 from qornn.zoo.opening import load_program
 
 TASKS = {
-    "digits": ["train.lr=2e-2"],
+    "digits": ["train.lr=2e-2", "train.batch=64", "model.width=16"],
     "adding": ["task.T=12", "task.train_size=256", "task.validation_size=16", "task.test_size=64"],
     "copy": ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16"],
 }

@@ -128,7 +128,9 @@ def test_a_quantizer_that_errs_is_named_by_its_input(tmp_path):
     clf = small(n_hidden=8, max_epochs=2, window=1).fit(X, labels(f))
     folder = clf.export_c(tmp_path / "c", name="net", vector_steps=9)
     text = (folder / "net.c").read_text()
-    (folder / "net.c").write_text(text.replace("mantissa + (1u << (down - 1))", "mantissa"))
+    broken = text.replace("mantissa + ((uint32_t)1 << (down - 1))", "mantissa")
+    assert broken != text
+    (folder / "net.c").write_text(broken)
     words = [GCC, *map(str, folder.glob("*.c")), "-o", str(tmp_path / "a.out")]
     subprocess.run(words, check=True)
     done = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True)

@@ -235,7 +235,7 @@ def test_float_samples_become_raw_ones_as_in_python(tmp_path):
     main = tmp_path / "main.c"
     main.write_text(
         '#include <stdio.h>\n#include <stdlib.h>\n#include "net.h"\nint main(void) {\n'
-        f"    {c_arrays.array('x', x)}"
+        f"    {c_arrays.array('x', x, flash=False)}"
         f"    int16_t raw[3];\n    for (int i = 0; i < {x.size}; i += 3) {{\n        net_quantize(x + i, raw);\n"
         '        printf("%d %d %d ", raw[0], raw[1], raw[2]);\n    }\n    return 0;\n}\n'
     )

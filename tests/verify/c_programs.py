@@ -21,6 +21,25 @@ from qornn.verify.replay import replayed
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="gcc is not installed")
+# All forms, activations, k, inputs and readouts, each several times, with odd widths.
+DENSE = [
+    {"form": "per-row", "k": 2, "n_h": 7, "n_i": 1},
+    {"form": "per-row+I", "activation": "modrelu", "k": 3, "n_h": 33, "codes": True},
+    {"form": "per-row~", "k": 4, "n_h": 14},
+    {"form": "multiplier", "k": 4, "n_h": 17, "integer": True},
+    {"form": "thresholds", "activation": "identity", "k": 5, "n_h": 9, "integer": True, "relu": True},
+    {"form": "thresholds", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
+    {"form": "per-row", "activation": "identity", "k": 7, "n_h": 3, "relu": True, "normalised": True},
+    {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
+    {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
+    {"form": "multiplier", "k": 4, "n_h": 11, "n_i": 6, "normalised": "narrow", "window": 3},
+    {"form": "per-row", "k": 3, "n_h": 11, "n_i": 6, "normalised": True, "window": 2},
+]
+# Samples of all 16 bits (k_i = k + k_a - k_U - e), few of them and many: U column by column and row by row.
+WIDE = [
+    {"n_i": n_i, "k_U": k_U, "n_h": n_h, "e": 4 + 9 - k_U - 16}
+    for n_i, k_U, n_h in ((4, 4, 17), (8, 2, 19), (8, 6, 13), (17, 5, 14), (17, 8, 33), (48, 4, 21), (48, 7, 13))
+]
 
 
 def make(

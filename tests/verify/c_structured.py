@@ -17,6 +17,54 @@ from qornn.integer.state import State
 KINDS = ("hadamard", "hadamard-block", "cycle", "delay")
 SIZES = {"hadamard": 32, "hadamard-block": 24, "cycle": 21, "delay": 26}
 FORMS = ("multiplier", "shift", "thresholds", "per-row", "per-row~")
+# Every form of every kind, with each activation, input, width of U and V, and readout several times.
+CASES = [
+    (kind, form, {"seed": 7 * k + f, **parts})
+    for k, kind in enumerate(KINDS)
+    for f, (form, parts) in enumerate(
+        zip(
+            ("multiplier", "shift", "thresholds", "thresholds", "per-row", "per-row~"),
+            (
+                {"k_U": 4, "n_i": 3, "bits_V": 8},
+                {"k_U": 4, "bits_V": 4},
+                {"k_U": 2, "activation": "modrelu", "bits_V": 3},
+                {"k_U": 5, "n_i": 6, "codes": True, "bias": False, "relu": False, "k_a": 6},
+                {"k_U": 8, "n_i": 2, "activation": "relu", "integer": False, "plain": False},
+                {"k_U": 8, "codes": True, "n_i": 4, "bits_V": 2},
+            ),
+            strict=True,
+        )
+    )
+]
+ODD = [  # the smallest, sizes past a byte of signs, buffers past the stack, lines that do not just move
+    ("hadamard", "shift", {"n_h": 2}),
+    ("hadamard", "shift", {"n_h": 4, "k_U": 2}),
+    ("hadamard", "multiplier", {"n_h": 8, "n_i": 2, "k_U": 8}),
+    ("hadamard", "shift", {"n_h": 16, "shifts": (0, 3), "gain": 4.0}),
+    ("hadamard-block", "shift", {"n_h": 6, "block": 2}),
+    ("hadamard-block", "multiplier", {"n_h": 256, "block": 128}),
+    ("cycle", "shift", {"n_h": 2}),
+    ("cycle", "shift", {"n_h": 8, "k_U": 2, "shifts": (0, 0)}),
+    ("cycle", "multiplier", {"n_h": 15, "n_i": 5, "k_U": 3}),
+    ("delay", "shift", {"n_h": 10, "lines": 4}),
+    ("delay", "shift", {"n_h": 139, "lines": 16, "n_i": 2}),
+    ("delay", "shift", {"n_h": 40, "gain": 0.5}),
+    ("delay", "per-row", {"n_h": 40, "gain": 0.9, "activation": "modrelu", "codes": True, "n_i": 3}),
+    ("delay", "shift", {"n_h": 256 * 257 // 2, "lines": 256, "k_a": 8}),
+]
+
+MIXED = [  # every form of V, states of 16 and of 32 bits, the smallest sizes, with relu and without
+    ("cycle", "shift", {"n_h": 2, "mix": True}),
+    ("cycle", "shift", {"n_h": 4, "mix": True, "integer": False}),
+    ("cycle", "shift", {"n_h": 64, "mix": True, "seed": 1}),
+    ("cycle", "per-row", {"n_h": 32, "mix": True, "bits_V": 3, "relu": False, "seed": 3}),
+    ("cycle", "thresholds", {"n_h": 256, "mix": True, "bits_V": 8, "k_a": 8}),
+    ("hadamard", "shift", {"n_h": 2, "mix": True, "integer": False, "seed": 3}),
+    ("hadamard", "multiplier", {"n_h": 128, "mix": True, "bits_V": 7, "n_o": 1}),
+    ("hadamard-block", "shift", {"n_h": 32, "mix": True, "integer": False, "relu": False}),
+    ("hadamard", "multiplier", {"n_h": 16, "mix": True, "bits_V": 2, "seed": 3}),
+    ("hadamard", "multiplier", {"n_h": 64, "mix": True, "integer": False}),
+]
 
 
 def recurrent(kind, n_h, rng, *, block=8, lines=4):

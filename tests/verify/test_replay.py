@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_programs import STRICT, as_it_lies, make, needs_gcc
+from c_programs import DENSE as CASES
+from c_programs import STRICT, WIDE, as_it_lies, make, needs_gcc
 from single import changed
 
 from grids import covering
@@ -12,28 +13,10 @@ from qornn import export
 from qornn.errors import SettingsError
 from qornn.verify import TARGETS, VerifyError, build, measure, verify
 from qornn.verify.folder import find
+from qornn.verify.targets import Target
 
 pytestmark = needs_gcc
 DEVICES = ["cortex-m0", "cortex-m4", "rv32"]
-# All forms, activations, k, inputs and readouts, each several times, with odd widths.
-CASES = [
-    {"form": "per-row", "k": 2, "n_h": 7, "n_i": 1},
-    {"form": "per-row+I", "activation": "modrelu", "k": 3, "n_h": 33, "codes": True},
-    {"form": "per-row~", "k": 4, "n_h": 14},
-    {"form": "multiplier", "k": 4, "n_h": 17, "integer": True},
-    {"form": "thresholds", "activation": "identity", "k": 5, "n_h": 9, "integer": True, "relu": True},
-    {"form": "thresholds", "activation": "modrelu", "k": 6, "n_h": 1, "k_a": 6, "n_o": 1},
-    {"form": "per-row", "activation": "identity", "k": 7, "n_h": 3, "relu": True, "normalised": True},
-    {"form": "multiplier", "activation": "modrelu", "k": 8, "n_h": 40, "k_a": 16, "codes": True, "integer": True},
-    {"form": "per-row", "k": 4, "n_h": 32, "n_i": 9, "k_U": 8, "normalised": True, "integer": True},
-    {"form": "multiplier", "k": 4, "n_h": 11, "n_i": 6, "normalised": "narrow", "window": 3},
-    {"form": "per-row", "k": 3, "n_h": 11, "n_i": 6, "normalised": True, "window": 2},
-]
-# Samples of all 16 bits (k_i = k + k_a - k_U - e), few of them and many: U column by column and row by row.
-WIDE = [
-    {"n_i": n_i, "k_U": k_U, "n_h": n_h, "e": 4 + 9 - k_U - 16}
-    for n_i, k_U, n_h in ((4, 4, 17), (8, 2, 19), (8, 6, 13), (17, 5, 14), (17, 8, 33), (48, 4, 21), (48, 7, 13))
-]
 
 
 @pytest.fixture
@@ -137,7 +120,7 @@ def test_sizes_do_not_depend_on_the_name(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [name for name in TARGETS if name != "host"])
+@pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if isinstance(target, Target)])
 def test_cross_compiler_has_nothing_to_say(exported, tmp_path, target):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     folder, device = find(exported(normalised=True)), TARGETS[target]
@@ -258,7 +241,7 @@ def test_missing_tools_are_named(exported, monkeypatch):
 @pytest.mark.slow
 def test_too_large_is_said_before_compiling(exported, monkeypatch):
     """n_h = 730, 8 bits per weight: 533 kB and more do not fit 256 kB."""
-    monkeypatch.setattr("qornn.verify.build._compile", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
     folder = exported(n_h=730, k=8, k_a=8)
     with pytest.raises(VerifyError, match=r"5\d{5} bytes.* of 262144 bytes of flash"):
         verify(folder, "cortex-m0")
@@ -281,7 +264,7 @@ def test_writing_to_flash_is_a_fault(exported):
 
 
 def test_every_target_is_one_entry():
-    assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32"]
+    assert list(TARGETS) == ["host", "cortex-m0", "cortex-m4", "cortex-m55", "rv32", "atmega328p"]
 
 
 @pytest.mark.slow

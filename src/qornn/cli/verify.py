@@ -13,7 +13,7 @@ from qornn.cli.output import print_json, print_table
 
 def run(
     out: Annotated[Path, typer.Argument(help="A folder written by `qornn export --to c`.")],
-    target: Annotated[str, typer.Option(help="host, cortex-m0, cortex-m4, cortex-m55 or rv32.")] = "host",
+    target: Annotated[str, typer.Option(help="host, cortex-m0, cortex-m4, cortex-m55, rv32 or atmega328p.")] = "host",
     json: Json = False,
 ) -> None:
     """Check an exported folder, replay its test vectors, and exit with 1 at the first bit that differs.
@@ -21,7 +21,7 @@ def run(
     The C is generated again from NAME.qornn in the folder and compared with the C there. A source, header or vector
     file that differs is an error. What is compiled and run is the generated C and a test program of qornn itself,
     never the folder's own example or Makefile. On an emulated device nothing compiled runs on this machine; the
-    output also lists instructions per step, flash, RAM and stack.
+    output also lists instructions per step, flash, RAM and stack, and on the atmega328p cycles per step.
 
     Example: qornn verify pm5_c --target cortex-m4
     """

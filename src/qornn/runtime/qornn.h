@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "qornn_flash.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,7 +41,7 @@ extern "C" {
 /* A loop whose body twice over would not fit the registers, or only take flash. */
 #if defined(__clang__)
 #define QORNN_ROLLED _Pragma("clang loop unroll(disable)")
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && __GNUC__ >= 8
 #define QORNN_ROLLED _Pragma("GCC unroll 1")
 #else
 #define QORNN_ROLLED
@@ -53,7 +55,15 @@ extern "C" {
 #endif
 
 typedef char qornn_right_shift_is_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
-typedef char qornn_int_has_32_bits[sizeof(int) >= 4 ? 1 : -1]; /* with 16, products of int16 would overflow */
+
+/* How many there are of something in memory; and a position in a stream of bits, which 16 bits do not hold. */
+#if SIZE_MAX < UINT32_MAX
+typedef uint16_t qornn_count;
+typedef uint32_t qornn_bit;
+#else
+typedef uint32_t qornn_count;
+typedef size_t qornn_bit;
+#endif
 
 enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 }; /* what a step returns */
 
@@ -65,34 +75,34 @@ enum { QORNN_OK = 0, QORNN_BAD_CODE = 1 }; /* what a step returns */
    of the inputs in its place. */
 
 /* sums[r] += (plane of row r) . h, for planes of 1, 2, 4 and 8 bits. */
-void qornn_plane1(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
-void qornn_plane2(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
-void qornn_plane4(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
-void qornn_plane8(const uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane1(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane2(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane4(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
+void qornn_plane8(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
 
 /* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
-QORNN_RARE void qornn_readout_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+QORNN_RARE void qornn_readout_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
                          const int16_t *h, float *y);
 
 /* y = V h + b_o, all integers. */
-void qornn_readout_int(const int8_t *V, const int32_t *b_o, size_t n_o, size_t n_h, int relu, const int16_t *h,
+void qornn_readout_int(const QORNN_FLASH int8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int relu, const int16_t *h,
                        int32_t *y);
 
 /* y = V h + b_o from V of `bits` bits in one stream, lowest bit first. */
-QORNN_RARE void qornn_readout_packed(const uint8_t *V, unsigned bits, const int32_t *b_o, size_t n_o, size_t n_h,
+QORNN_RARE void qornn_readout_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
                                      int relu, const int16_t *h, int32_t *y);
 
 /* The readouts of states kept in 32 bits. */
-QORNN_RARE void qornn_readout_float_wide(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+QORNN_RARE void qornn_readout_float_wide(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
                                          const int32_t *h, float *y);
-QORNN_RARE void qornn_readout_packed_wide(const uint8_t *V, unsigned bits, const int32_t *b_o, size_t n_o, size_t n_h,
+QORNN_RARE void qornn_readout_packed_wide(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
                                           int relu, const int32_t *h, int32_t *y);
 
 /* The readouts of S h, V column by column. States have 16 or 32 bits; the other pointer is null. There is no room for
    S h: it is made four units at a time, each time from all of h. */
-QORNN_RARE void qornn_readout_mix_float(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+QORNN_RARE void qornn_readout_mix_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
                                         const int16_t *narrow, const int32_t *wide, float *y);
-QORNN_RARE void qornn_readout_mix_packed(const uint8_t *V, unsigned bits, const int32_t *b_o, size_t n_o, size_t n_h,
+QORNN_RARE void qornn_readout_mix_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
                                          int relu, const int16_t *narrow, const int32_t *wide, int32_t *y);
 
 /* What they see of units j to j + 3 of S h, j a multiple of 4. */

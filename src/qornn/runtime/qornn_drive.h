@@ -22,9 +22,9 @@ QORNN_INLINE int32_t qornn_U(const qornn_recurrent *p, size_t c, size_t j) {
         const size_t bit = j * p->bits_U;
         return qornn_field(p->U_words[c * qornn_column_words(p) + bit / 32], p->bits_U, bit % 32);
     }
-    const size_t index = c * qornn_U_rows(p) + j;
-    const size_t bit = index * p->bits_U;
-    const uint8_t *at = p->U_packed + bit / 8;
+    const qornn_bit index = (qornn_bit)c * qornn_U_rows(p) + j;
+    const qornn_bit bit = index * p->bits_U;
+    const QORNN_FLASH uint8_t *at = p->U_packed + bit / 8;
     const unsigned field = ((unsigned)at[0] | (unsigned)at[1] << 8) >> (bit % 8);
     return (int32_t)(field & ((1u << p->bits_U) - 1u)) - (int32_t)(1u << (p->bits_U - 1));
 }

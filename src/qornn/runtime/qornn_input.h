@@ -8,9 +8,9 @@
    clamp(((raw - offset) multiplier + half) >> shift), channel by channel. A step has one sample of every channel, or
    several one after another. Where they are remembered, -2^15 is none of them (qornn_remember). */
 typedef struct {
-    uint32_t n_i;      /* samples of a step */
-    uint32_t channels; /* n_i is a multiple of them */
-    uint32_t room;     /* for x_i and differences, and as many zeros as the first layer's kernels read past them */
+    qornn_count n_i;      /* samples of a step */
+    qornn_count channels; /* n_i is a multiple of them */
+    qornn_count room;     /* for x_i and differences, and as many zeros as the first layer's kernels read past them */
     uint8_t kind;
     uint8_t bits;
     uint8_t plain;
@@ -19,9 +19,9 @@ typedef struct {
     uint8_t hold;        /* -2^15 is a missing sample: the last one stands for it */
     int16_t low;
     int16_t high;
-    const int32_t *offset;
-    const int32_t *multiplier;
-    const uint8_t *shift;
+    const QORNN_FLASH int32_t *offset;
+    const QORNN_FLASH int32_t *multiplier;
+    const QORNN_FLASH uint8_t *shift;
 } qornn_input;
 
 /* x_i of a sample of channel c within the declared range. */

@@ -9,23 +9,23 @@
 #include "qornn_rows.h"
 
 typedef struct {
-    uint32_t n_i;
-    uint32_t width;
-    uint32_t n_skip; /* 0 without a skip */
+    qornn_count n_i;
+    qornn_count width;
+    qornn_count n_skip; /* 0 without a skip */
     uint8_t bits_C;
     uint8_t bits_S;
     uint8_t right; /* every t is at least 1 */
 
     /* C and S: planes, or where codes select them columns (qornn_rows.h). */
-    const uint32_t *C_planes;
-    const uint8_t *C_packed;
-    const uint32_t *S_planes;
-    const uint8_t *S_packed;
+    const QORNN_FLASH uint32_t *C_planes;
+    const QORNN_FLASH uint8_t *C_packed;
+    const QORNN_FLASH uint32_t *S_planes;
+    const QORNN_FLASH uint8_t *S_packed;
 
-    const int16_t *bias;
-    const int32_t *bias_wide; /* where 16 bits do not hold them */
-    const int8_t *shift;      /* t */
-    const int8_t *apart;
+    const QORNN_FLASH int16_t *bias;
+    const QORNN_FLASH int32_t *bias_wide; /* where 16 bits do not hold them */
+    const QORNN_FLASH int8_t *shift;      /* t */
+    const QORNN_FLASH int8_t *apart;
 } qornn_mix_layer;
 
 QORNN_INLINE int16_t qornn_mix_output(const qornn_mix_layer *p, size_t j, uint32_t sum) {

@@ -14,6 +14,8 @@
 #include "qornn_plane_dsp.h"
 #elif QORNN_ASSEMBLY && defined(__ARM_ARCH_6M__)
 #include "qornn_plane_v6m.h"
+#elif defined(__AVR__)
+#include "qornn_plane_avr.h"
 #else
 #include "qornn_plane_portable.h"
 #endif

@@ -23,7 +23,7 @@
         :                                                                                                          \
         : "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
 
-QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, size_t words, const int16_t *h,
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
                               uint32_t sums[4]) {
     QORNN_FOUR(f);
     if (f == 8) {

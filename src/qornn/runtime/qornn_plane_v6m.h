@@ -37,7 +37,7 @@
    compilers tell the size of assembly by counting its lines, and must know it to reach their constants. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-QORNN_INLINE void qornn_plane(unsigned f, const uint32_t *rows, size_t stride, size_t words, const int16_t *h,
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
                               uint32_t sums[4]) {
     QORNN_FOUR(f);
     if (f == 8) {

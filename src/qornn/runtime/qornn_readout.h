@@ -9,8 +9,8 @@ enum { QORNN_FLOAT, QORNN_INT };             /* kind */
 enum { QORNN_LAST, QORNN_ALL, QORNN_MEAN }; /* steps */
 
 typedef struct {
-    uint32_t n_o;
-    uint32_t n_h;
+    qornn_count n_o;
+    qornn_count n_h;
     uint8_t kind;
     uint8_t steps;
     uint8_t relu;
@@ -18,11 +18,11 @@ typedef struct {
     uint8_t bits_V; /* V_packed: one stream of fields v + 2^(bits_V-1) row by row */
     uint32_t steps_max; /* MEAN: after so many steps the sums and T are halved */
     float scale;
-    const float *V; /* row by row */
-    const float *b_o;
-    const int8_t *V_int;
-    const uint8_t *V_packed;
-    const int32_t *b_o_int;
+    const QORNN_FLASH float *V; /* row by row */
+    const QORNN_FLASH float *b_o;
+    const QORNN_FLASH int8_t *V_int;
+    const QORNN_FLASH uint8_t *V_packed;
+    const QORNN_FLASH int32_t *b_o_int;
 } qornn_readout;
 
 /* y (n_o) of a state, of floats. */

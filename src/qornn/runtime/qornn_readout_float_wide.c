@@ -1,6 +1,6 @@
 #include "qornn_nofuse.h"
 
-void qornn_readout_float_wide(const float *V, const float *b_o, float scale, size_t n_o, size_t n_h, int relu,
+void qornn_readout_float_wide(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
                               const int32_t *h, float *y) {
     for (size_t o = 0; o < n_o; o++, V += n_h) {
         float sum = 0.0f;

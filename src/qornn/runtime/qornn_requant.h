@@ -12,7 +12,7 @@ QORNN_INLINE int32_t qornn_by_multiplier(uint32_t a, uint32_t multiplier, unsign
 }
 
 /* How many of the thresholds a reaches. */
-QORNN_INLINE int32_t qornn_by_thresholds(int32_t a, const int32_t *thresholds, int32_t count) {
+QORNN_INLINE int32_t qornn_by_thresholds(int32_t a, const QORNN_FLASH int32_t *thresholds, int32_t count) {
     int32_t low = 0;
     while (low < count) {
         const int32_t middle = low + (count - low) / 2;
@@ -27,14 +27,14 @@ QORNN_INLINE int32_t qornn_by_thresholds(int32_t a, const int32_t *thresholds, i
 
 /* min((a + 2^(shift-1)) >> shift, top), for factors that are a power of two. */
 QORNN_INLINE int32_t qornn_by_shift(uint32_t a, unsigned shift, int32_t top) {
-    const uint32_t v = (a + (shift ? 1u << (shift - 1) : 0u)) >> shift;
+    const uint32_t v = (a + (shift ? (uint32_t)1 << (shift - 1) : 0u)) >> shift;
     return v > (uint32_t)top ? top : (int32_t)v;
 }
 
 /* (z + half) >> shift of a signed z, ties away from zero, within -top..top, top = 2^(bits-1) - 1. */
 QORNN_INLINE int32_t qornn_by_signed_shift(int32_t z, unsigned shift, unsigned bits) {
     const int32_t negative = z >> 31;
-    return qornn_saturated(shift ? (z + (1 << (shift - 1)) + negative) >> shift : z, negative, bits);
+    return qornn_saturated(shift ? (z + ((int32_t)1 << (shift - 1)) + negative) >> shift : z, negative, bits);
 }
 
 /* Scheme paper: one factor for all rows, from z = 2^shift_W sum W_i h_i + 2^shift_U sum U_i x_i. */

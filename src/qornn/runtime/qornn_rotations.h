@@ -11,21 +11,21 @@
 #include "qornn_rows.h"
 
 typedef struct {
-    uint32_t n_i;
-    uint32_t pairs;
+    qornn_count n_i;
+    qornn_count pairs;
     uint8_t bits_U;
     uint8_t bits_z;
     uint8_t bits_lambda;
     uint8_t upward; /* no e is below zero: nothing but U is shifted to the left */
 
     /* U, 2p rows: planes, or where codes select them columns (qornn_rows.h). */
-    const uint32_t *U_planes;
-    const uint8_t *U_packed;
+    const QORNN_FLASH uint32_t *U_planes;
+    const QORNN_FLASH uint8_t *U_packed;
 
     /* -a of each pair, so that a byte holds lambda = 1, then b; more than 8 bits in the other. */
-    const int8_t *turns;
-    const int16_t *turns_wide;
-    const int8_t *shift; /* e of each row of U */
+    const QORNN_FLASH int8_t *turns;
+    const QORNN_FLASH int16_t *turns_wide;
+    const QORNN_FLASH int8_t *shift; /* e of each row of U */
 } qornn_rotations;
 
 QORNN_INLINE int16_t qornn_turned(const qornn_rotations *p, int32_t turned, uint32_t drive, int32_t e) {

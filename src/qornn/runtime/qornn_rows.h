@@ -34,7 +34,7 @@ QORNN_INLINE uint32_t qornn_total(const int16_t *x, size_t n) {
 QORNN_INLINE size_t qornn_block(size_t rows) { return rows < 4 ? 1 : 4; }
 
 /* The sums of the `block` rows from j on. A kernel takes four: one row alone, four times over. */
-QORNN_INLINE void qornn_rows(const uint32_t *planes, const uint8_t *columns, unsigned bits, size_t rows, size_t n,
+QORNN_INLINE void qornn_rows(const QORNN_FLASH uint32_t *planes, const QORNN_FLASH uint8_t *columns, unsigned bits, size_t rows, size_t n,
                              size_t j, size_t block, const int16_t *x, uint32_t sum_x, size_t code, uint32_t sums[4]) {
     if (planes) {
         const size_t words = qornn_row_words(n, bits);
@@ -42,8 +42,8 @@ QORNN_INLINE void qornn_rows(const uint32_t *planes, const uint8_t *columns, uns
         return;
     }
     for (size_t r = 0; r < block; r++) {
-        const size_t bit = (code * rows + j + r) * bits;
-        const uint8_t *at = columns + bit / 8;
+        const qornn_bit bit = ((qornn_bit)code * rows + j + r) * bits;
+        const QORNN_FLASH uint8_t *at = columns + bit / 8;
         const uint32_t field = ((uint32_t)at[0] | (uint32_t)at[1] << 8) >> (bit % 8);
         sums[r] = (field & ((1u << bits) - 1u)) - (1u << (bits - 1));
     }

@@ -12,7 +12,7 @@ QORNN_INLINE int32_t qornn_seen(const int16_t *narrow, const int32_t *wide, int3
 }
 
 /* Two fields a byte, the usual width: no field is looked for. */
-QORNN_INLINE void qornn_stream_halves(const uint8_t *V, const int32_t *b_o, size_t n_o, size_t n_h, int32_t hidden,
+QORNN_INLINE void qornn_stream_halves(const QORNN_FLASH uint8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int32_t hidden,
                                       const int16_t *narrow, const int32_t *wide, int32_t *y) {
     for (size_t o = 0; o < n_o; o++) {
         int32_t sum = b_o[o];
@@ -28,7 +28,7 @@ QORNN_INLINE void qornn_stream_halves(const uint8_t *V, const int32_t *b_o, size
 
 /* The fields of a stream one after another, and the bits that were read but not used. */
 typedef struct {
-    const uint8_t *next;
+    const QORNN_FLASH uint8_t *next;
     uint32_t ahead;
     unsigned left;
 } qornn_fields;
@@ -44,7 +44,7 @@ QORNN_INLINE int32_t qornn_next_field(qornn_fields *from, unsigned bits) {
     return v;
 }
 
-QORNN_INLINE void qornn_stream_outputs(const uint8_t *V, unsigned bits, const int32_t *b_o, size_t n_o, size_t n_h, int relu,
+QORNN_INLINE void qornn_stream_outputs(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int relu,
                                        const int16_t *narrow, const int32_t *wide, int32_t *y) {
     const int32_t hidden = relu ? -1 : 0;
     if (bits == 4 && n_h % 2 == 0) {

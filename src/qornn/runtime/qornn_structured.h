@@ -53,7 +53,7 @@ QORNN_INLINE int qornn_one_column(const qornn_recurrent *p) {
 }
 
 QORNN_INLINE qornn_eight qornn_eight_words(const qornn_recurrent *p, size_t column, size_t j) {
-    const uint32_t *words = p->U_words + column * qornn_column_words(p) + j * p->bits_U / 32;
+    const QORNN_FLASH uint32_t *words = p->U_words + column * qornn_column_words(p) + j * p->bits_U / 32;
     qornn_eight eight;
     eight.words[0] = words[0] >> j * p->bits_U % 32;
     eight.words[1] = p->bits_U == 8 ? words[1] : 0;

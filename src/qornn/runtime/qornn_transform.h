@@ -103,7 +103,7 @@ QORNN_INLINE void qornn_pass8(int32_t *z, size_t n, size_t apart) {
 }
 
 /* Eight numbers need more registers than the smallest cores have. */
-#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__) || defined(__AVR__)
 #define QORNN_BY_EIGHT 0
 #else
 #define QORNN_BY_EIGHT 1

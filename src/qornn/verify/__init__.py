@@ -2,7 +2,7 @@
 
 >>> from qornn.verify import TARGETS
 >>> list(TARGETS)
-['host', 'cortex-m0', 'cortex-m4', 'cortex-m55', 'rv32']
+['host', 'cortex-m0', 'cortex-m4', 'cortex-m55', 'rv32', 'atmega328p']
 """
 
 from qornn.verify.build import VerifyError

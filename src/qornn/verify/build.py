@@ -88,7 +88,7 @@ def _zig() -> str | None:
 def build_host(export: Export, folder: Path) -> Path:
     """An executable for this machine."""
     program = folder / "replay"
-    _compile([*host_compiler(), *FLAGS, *map(str, export.put(folder)), "-o", str(program)], folder, "the host")
+    compiled([*host_compiler(), *FLAGS, *map(str, export.put(folder)), "-o", str(program)], folder, "the host")
     return program
 
 
@@ -106,7 +106,7 @@ def build(
     (folder / "qornn_board.c").write_bytes((boards / f"{target.family}.c").read_bytes())
     sources = [str(folder / "qornn_board.c"), *map(str, export.put(folder))]
     link = ["-T", str(folder / "link.ld"), "-o", str(image)]
-    _compile([*compiler, *options, *FLAGS, *BARE, *sources, *link], folder, name)
+    compiled([*compiler, *options, *FLAGS, *BARE, *sources, *link], folder, name)
     return image
 
 
@@ -126,7 +126,8 @@ def check_size(export: Export, name: str, target: Target) -> None:
         )
 
 
-def _compile(command: list[str], folder: Path, name: str) -> None:
+def compiled(command: list[str], folder: Path, name: str) -> None:
+    """Run a compiler there; what it complains of is an error."""
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT

@@ -11,6 +11,7 @@ from qornn import __version__
 from qornn.errors import SettingsError
 from qornn.export.c99 import names as c_names
 from qornn.export.c99.make import FORMAT, STEPS_LIMIT, make
+from qornn.export.c99.vectors import Vectors
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load
 
@@ -30,6 +31,8 @@ class Export:
     data_bytes: int
     vectors_bytes: int
     ram_bytes: int
+    vectors: Vectors
+    words: dict[str, object]  # that the templates were filled with
 
     def put(self, folder: Path) -> list[Path]:
         """Write the sources into a folder of their own in there; what to compile: model, replay and runtime."""
@@ -72,6 +75,8 @@ def find(folder: str | Path) -> Export:
         data_bytes=made.data_bytes,
         vectors_bytes=made.vectors_bytes,
         ram_bytes=made.ram_bytes,
+        vectors=made.vectors,
+        words=made.words,
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from qornn.errors import unknown
-from qornn.verify import build, elf, folder, qemu
+from qornn.verify import build, elf, folder, qemu, simavr
 from qornn.verify.build import VerifyError
 from qornn.verify.difference import Difference, parse
 from qornn.verify.folder import Export
 from qornn.verify.machine import Machine
-from qornn.verify.targets import TARGETS, Target
+from qornn.verify.targets import TARGETS, Avr, Target
 
 COUNTED: Final = 3  # steps: requantization by thresholds, and signs, take more or fewer instructions
 
@@ -32,6 +33,8 @@ class Result:
     notes: list[str] = field(default_factory=list)  # files that differ, but are not compiled
     instructions_per_step: int | None = None  # the most of the counted steps; instructions, not cycles
     instructions_per_readout: int | None = None
+    cycles_per_step: int | None = None  # where the emulator knows them: the most of all steps
+    cycles_per_readout: int | None = None
     flash_bytes: int | None = None  # constants and code of the model, without start-up, example and vectors
     ram_bytes: int | None = None  # state and outputs, and whatever static data the model has
     stack_bytes: int | None = None  # the deepest of a step or a readout
@@ -67,7 +70,7 @@ def replayed(export: Export, target: str) -> Result:
     with tempfile.TemporaryDirectory(prefix="qornn-verify-") as scratch:
         if device is None:
             return _on_host(export, Path(scratch))
-        return _on_device(export, Path(scratch), target, device)
+        return RUNNERS[device.emulator](export, Path(scratch), target, device)
 
 
 def measure(out: str | Path, target: str) -> dict[str, Any]:
@@ -125,6 +128,10 @@ def _on_device(export: Export, scratch: Path, name: str, target: Target) -> Resu
     )
 
 
+def _on_avr(export: Export, scratch: Path, name: str, target: Avr) -> Result:
+    return Result(target=name, **simavr.run(export, scratch, name, target))
+
+
 def _without_floats(export: Export, scratch: Path, name: str, target: Target) -> Path:
     """The same without NAME_quantize, which few devices need: its double arithmetic would hide the model's own size."""
     (scratch / "lean").mkdir()
@@ -156,3 +163,9 @@ def _count(export: Export, machine: Machine) -> dict[str, Any]:
         "instructions_per_readout": readout,
         "stack_bytes": max(depths),
     }
+
+
+RUNNERS: Final[dict[str, Callable[[Export, Path, str, Any], Result]]] = {
+    Target.emulator: _on_device,
+    Avr.emulator: _on_avr,
+}

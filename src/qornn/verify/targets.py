@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 KB: Final = 1024
 
@@ -13,6 +13,7 @@ KB: Final = 1024
 class Target:
     """An emulated device: how to compile for it and where its memory lies."""
 
+    emulator: ClassVar[str] = "unicorn"
     family: Literal["arm", "rv32"]
     zig: tuple[str, ...]  # options of `zig cc`
     gcc: tuple[str, ...] = ()  # options of arm-none-eabi-gcc, where installed
@@ -24,8 +25,20 @@ class Target:
     ram_bytes: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Avr:
+    """A chip that simavr knows, compiled for by avr-gcc. Its replay is fed: vectors have no room in such a flash."""
+
+    emulator: ClassVar[str] = "simavr"
+    mcu: str  # as avr-gcc and simavr both call it
+    flash_bytes: int
+    ram: int = 0x100  # where it begins, after the registers
+    ram_bytes: int
+    hertz: int
+
+
 # Memories are those of QEMU's machines of the same processors, so that one image runs on both.
-TARGETS: Final[Mapping[str, Target | None]] = {
+TARGETS: Final[Mapping[str, Target | Avr | None]] = {
     "host": None,  # the machine this runs on, by its own compiler
     "cortex-m0": Target(
         family="arm",
@@ -66,4 +79,6 @@ TARGETS: Final[Mapping[str, Target | None]] = {
         ram=0x8000_0000,
         ram_bytes=16 * KB,
     ),
+    # Arduino Uno; its bootloader takes half a kilobyte
+    "atmega328p": Avr(mcu="atmega328p", flash_bytes=32 * KB - 512, ram_bytes=2 * KB, hertz=16_000_000),
 }

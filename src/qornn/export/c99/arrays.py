@@ -68,8 +68,8 @@ def literal(value: Any) -> str:
     return "(-2147483647 - 1)" if value == -(2**31) else str(value)  # C has no negative literals
 
 
-def array(name: str, values: np.ndarray) -> str:
-    """`static const` array, lines of at most LINE characters."""
+def array(name: str, values: np.ndarray, *, flash: bool = True) -> str:
+    """`static const` array, lines of at most LINE characters; `flash` as the runtime reads it (qornn_flash.h)."""
     flat = values.reshape(-1)
     lines, line = [], "   "
     for value in flat:
@@ -79,4 +79,5 @@ def array(name: str, values: np.ndarray) -> str:
             line = "   "
         line += word
     body = "\n".join([*lines, line])
-    return f"static const {TYPES[values.dtype]} {name}[{flat.size}] = {{\n{body}\n}};\n"
+    where = "QORNN_FLASH " if flash else ""
+    return f"static const {where}{TYPES[values.dtype]} {name}[{flat.size}] = {{\n{body}\n}};\n"

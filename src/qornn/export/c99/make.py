@@ -25,7 +25,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 6  # of the folder: one more whenever the same program and options give other files
+FORMAT: Final = 7  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -57,12 +57,14 @@ def c(
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """All files but the program's own, and the sizes that they state."""
+    """All files but the program's own, the sizes that they state, and what they were made of."""
 
     files: dict[str, bytes]
     data_bytes: int
     vectors_bytes: int
     ram_bytes: int
+    vectors: Vectors
+    words: dict[str, object]
 
 
 def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str) -> Made:
@@ -94,7 +96,8 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str)
         "README.md": folder.fill("README.md", words | for_markdown(words)),
     }
     sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
-    return Made(files={file: text.encode() for file, text in model.items()} | runtime, **sizes)
+    made = {file: text.encode() for file, text in model.items()} | runtime
+    return Made(files=made, **sizes, vectors=vectors, words=words)
 
 
 def _model_words(program: IntegerProgram, name: str, layers: list[Code]) -> dict[str, object]:
@@ -162,4 +165,5 @@ def _vector_parts(vectors: Vectors) -> dict[str, np.ndarray]:
 
 
 def _vector_arrays(name: str, vectors: Vectors) -> str:
-    return "\n".join(array(f"{name}_{field}", values) for field, values in _vector_parts(vectors).items())
+    parts = _vector_parts(vectors)
+    return "\n".join(array(f"{name}_{field}", values, flash=False) for field, values in parts.items())

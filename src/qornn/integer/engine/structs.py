@@ -20,6 +20,7 @@ POINTER: Final = ctypes.c_void_p
 TYPES: Final[dict[str, Any]] = {
     "uint8_t": ctypes.c_uint8,
     "uint32_t": ctypes.c_uint32,
+    "qornn_count": ctypes.c_uint32,
     "int16_t": ctypes.c_int16,
     "int64_t": ctypes.c_int64,
     "float": ctypes.c_float,
@@ -27,7 +28,7 @@ TYPES: Final[dict[str, Any]] = {
 FOLDERS: Final[list[Traversable]] = [files("qornn") / "runtime"]  # of headers: a part from elsewhere adds its own
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STRUCT: Final = re.compile(r"typedef struct \{([^{}]*)\} (qornn_\w+);")
-_FIELD: Final = re.compile(r"(?:const )?(\w+) (\*?)(\w+)")
+_FIELD: Final = re.compile(r"(?:const )?(?:QORNN_FLASH )?(\w+) (\*?)(\w+)")
 _ENUM: Final = re.compile(r"enum \{([^{}]*)\}")
 
 

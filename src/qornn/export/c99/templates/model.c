@@ -9,7 +9,7 @@
 @layer_structs@
 @readout_struct@
 /* The buffers are as long as the kernels read, and the memory is what the header says. */
-@checks@typedef char @name@_ram_is_as_said[sizeof(@name@_state) + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
+@checks@typedef char @name@_ram_is_as_said[(sizeof(@name@_state) + 3u) / 4u * 4u + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
 
 @layer_steps@
 /* Once a sequence: small rather than fast. */
@@ -26,8 +26,8 @@ int @name@_step(@name@_state *s, @parameter@) {
 
 void @name@_predict(const @name@_state *s, @y_type@ *y) { @predict@ }
 @classify_c@@values_c@@quantize_c@
-static uint32_t @name@_fnv(uint32_t hash, const void *data, size_t size) {
-    const unsigned char *byte = (const unsigned char *)data;
+static uint32_t @name@_fnv(uint32_t hash, const QORNN_FLASH void *data, size_t size) {
+    const QORNN_FLASH unsigned char *byte = (const QORNN_FLASH unsigned char *)data;
     for (size_t i = 0; i < size; i++) {
         hash = (hash ^ byte[i]) * 0x01000193u;
     }

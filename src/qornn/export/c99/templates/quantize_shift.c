@@ -15,7 +15,7 @@ void @name@_quantize(const float *samples, int16_t *raw) {
         if (down > 25) {
             whole = 0;
         } else if (down >= 8) {
-            whole = (int32_t)((mantissa + (1u << (down - 1))) >> down);
+            whole = (int32_t)((mantissa + ((uint32_t)1 << (down - 1))) >> down);
         }
         whole = (bits >> 31) != 0u ? -whole : whole;
         if ((bits & 0x7fffffffu) > 0x7f800000u) {

@@ -103,8 +103,8 @@ def run(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where to verify the C: host, cortex-m0, cortex-m4, cortex-m55 or rv32. Repeatable. Default: host, "
-            "plus cortex-m4 if its tools are installed."
+            help="Where to verify the C: host, cortex-m0, cortex-m4, cortex-m55, rv32 or atmega328p. Repeatable. "
+            "Default: host, plus cortex-m4 if its tools are installed."
         ),
     ] = None,
     name: Annotated[

@@ -89,7 +89,7 @@ def test_other_state_bits_than_the_trained_are_refused_in_one_line(qornn_command
     [
         (
             ["train", "digits", "--activation-bits", "8"],
-            "activation_bits are a training setting of --model stack alone",
+            "activation_bits is a training setting only of --model stack",
         ),
         (
             ["train", "digits", "--model", "lstm", "--activation-bits", "8"],

@@ -378,6 +378,6 @@ def test_a_text_of_somebody_else_beside_the_page_is_not_replaced(tmp_path):
     report(tmp_path, tmp_path / "thesis.html")  # its own
     (tmp_path / "thesis.md").write_text("# Years of work")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(SettingsError, match=r"thesis\.md is no report.*choose another name"):
+    with pytest.raises(SettingsError, match=r"thesis\.md exists and is not a report.*choose another name"):
         report(tmp_path, tmp_path / "thesis.html")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -54,7 +54,7 @@ docs: .venv/ready
 sanitize: $(SANITIZED)
 	$(UNDER_SANITIZERS) $(BIN)/python -m pytest -q --capture=sys $(PARALLEL) $(NATIVE_TESTS)
 
-# Hostile files, random programs and kills for as long as wanted, on the same build: make attack MINUTES=30
+# Hostile files, random programs and kills for a given time, on the same build: make attack MINUTES=30
 attack: $(SANITIZED)
 	$(UNDER_SANITIZERS) $(BIN)/python tools/attack.py --minutes $(or $(MINUTES),4)
 

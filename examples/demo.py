@@ -48,7 +48,7 @@ NETWORKS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the runs and the picture")
-    parser.add_argument("--record", action="store_true", help="also renew the README and its picture")
+    parser.add_argument("--record", action="store_true", help="also update the README and its picture")
     parser.add_argument("--settings", nargs="*", default=[], help="as in train.epochs=3")
     options = parser.parse_args()
     console = Console()

@@ -20,7 +20,7 @@ from qornn.tasks.copy import LENGTH, MARKER, Copy
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", default="zoo:copy1000-k5")
-    parser.add_argument("--seed", type=int, default=0, help="of the ten symbols")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the ten symbols")
     parser.add_argument("-o", "--out", type=Path, default=Path("recall.png"))
     options = parser.parse_args()
     program = qornn.load(options.program)

@@ -83,7 +83,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def with_table(page: str, rows: list[dict[str, Any]]) -> str:
-    """The page with its table made anew."""
+    """The page with its table made again."""
     block = re.compile(r"(<!-- activation bits: .*? -->\n).*?(<!-- /activation bits -->)", re.DOTALL)
     return block.sub(lambda m: m[1] + table(rows) + "\n" + m[2], page)
 

@@ -1,4 +1,4 @@
-"""Attack the package for as long as wanted: hostile files, random programs over all executors, kill -9 at any moment.
+"""Attack the package for a given time: hostile files, random programs over all executors, kill -9 at any moment.
 
     python tools/attack.py --minutes 30
     python tools/attack.py --only programs --count 100000

@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def points() -> list[dict[str, Any]]:
-    """A point a network: the median over seeds of its accuracy in 12-bit integers, and its bytes; its best variant."""
+    """One point per network: its best variant's median accuracy over seeds, in 12-bit integers, and its bytes."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for record in records.read_all(ROOT / "results"):
         if (
@@ -98,13 +98,13 @@ def instructions(settings: dict[str, Any]) -> int:
 
 
 class _Shape:
-    """A task as far as building a network asks: one pixel a step, ten classes at the end."""
+    """A task as far as building a network asks: one pixel per step, ten classes at the end."""
 
     n_i, n_o, readout = 1, 10, "last"
 
 
 def draw(path: Path, what: str, found: list[dict[str, Any]]) -> None:
-    """Accuracy over bytes or instructions, one panel a task."""
+    """Accuracy over bytes or instructions, one panel per task."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(1, len(TASKS), sharex=True)

@@ -52,8 +52,8 @@ def intervals(rr: np.ndarray, record: np.ndarray) -> np.ndarray:
     """Of each beat: the interval before, the one after, and both as ratios to the record's running mean.
 
     In samples, and in 1/256 of the mean. The mean is that of the intervals up to the beat, so it needs no later beat.
-    The interval after is known one beat later: who reads it answers one beat late. At a record's first and last beat
-    one interval is not known (0); the other takes its place.  # (N, 2) -> (N, 4) int16
+    The interval after is known one beat later, so a device that reads it answers one beat late. At a record's first
+    and last beat one interval is not known (0); the other takes its place.  # (N, 2) -> (N, 4) int16
     """
     rr = np.where(rr == 0, rr[:, ::-1], rr).clip(1, LONGEST)
     before, after = rr.T
@@ -89,7 +89,7 @@ def reading(data: Data, kind: str) -> Data:
 
 
 def fewer_normal(data: Data, one_in: int) -> Data:
-    """The training data with every so manieth normal beat, and all others."""
+    """The training data with one in every `one_in` normal beats, and all other beats."""
     normal = np.flatnonzero(data.y_train == 0)
     kept = np.sort(np.concatenate([normal[::one_in], np.flatnonzero(data.y_train != 0)]))
     groups = None if data.groups is None else data.groups[kept]
@@ -103,4 +103,4 @@ def _load(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}; make it anew with prepare_beats.py") from error
+        raise DataError(f"{path} cannot be read: {error}; make it again with prepare_beats.py") from error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstSymbol(Task):
-    """T random symbols, one a step; the target is the first of them. Only memory helps: the others say nothing."""
+    """T random symbols, one per step; the target is the first one. The other symbols carry no information."""
 
     name = "first_symbol"
     metric_name = "accuracy"

@@ -1,4 +1,4 @@
-/* Leaky integrators: s += round((x - s) / 2^shift), halves away from zero, as everywhere. */
+/* Leaky integrators: s += round((x - s) / 2^shift), ties away from zero, as everywhere. */
 #ifndef QORNN_LEAK_H
 #define QORNN_LEAK_H
 

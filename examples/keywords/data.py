@@ -135,7 +135,7 @@ def _more(noise: Clips, count: int, deviation: np.ndarray, rng: np.random.Genera
 
 
 def _load(data_dir: str | Path, file: str) -> dict[str, np.ndarray]:
-    """Every array of the file, read once: an open .npz reads an array anew each time it is asked for."""
+    """Every array of the file, read once: an open .npz reads an array again at each access."""
     path = Path(os.path.expanduser(data_dir)) / file
     if not path.is_file():
         raise DataError(f"no file {path}; docs/keywords.md says what it holds and where the clips come from ({URL})")
@@ -143,4 +143,4 @@ def _load(data_dir: str | Path, file: str) -> dict[str, np.ndarray]:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}; make it anew as docs/keywords.md describes") from error
+        raise DataError(f"{path} cannot be read: {error}; make it again as docs/keywords.md describes") from error

@@ -159,7 +159,7 @@ def _stack(found: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def with_table(page: str, record: dict[str, Any]) -> str:
-    """The page with its table made anew."""
+    """The page with its table made again."""
     block = re.compile(r"(<!-- real data: .*? -->\n).*?(<!-- /real data -->)", re.DOTALL)
     return block.sub(lambda m: f"{m[1]}\n{table(with_stacks(record))}\n\n{m[2]}", page)
 

@@ -113,7 +113,7 @@ def _ucr(data_dir: str | Path, name: str) -> Data:
 
 
 def _load(data_dir: str | Path, file: str, url: str) -> dict[str, np.ndarray]:
-    """Every array of the file, read once: an open .npz reads an array anew each time it is asked for."""
+    """Every array of the file, read once: an open .npz reads an array again at each access."""
     path = Path(os.path.expanduser(data_dir)) / file
     if not path.is_file():
         raise DataError(
@@ -124,4 +124,4 @@ def _load(data_dir: str | Path, file: str, url: str) -> dict[str, np.ndarray]:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} cannot be read: {error}; make it anew with examples/real/prepare.py") from error
+        raise DataError(f"{path} cannot be read: {error}; make it again with examples/real/prepare.py") from error

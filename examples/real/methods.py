@@ -166,7 +166,7 @@ def nearest(data: Data, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     model = KNeighborsClassifier(n_neighbors=1, algorithm="brute").fit(train_x, data.y_train)
     return {
         "accuracy": percent(model.predict(test_x), data.y_test),
-        "bytes": data.x_train.nbytes + len(data.y_train),  # samples as they come, and a byte a label
+        "bytes": data.x_train.nbytes + len(data.y_train),  # samples as they come, and one byte per label
     }
 
 

@@ -21,7 +21,7 @@ from data import HAPT_URL, SAMPLES, UCR_URL
 
 from qornn.errors import DataError, QornnError
 
-SCALE = np.array(3 * [1 / 720] + 3 * [np.radians(17.5e-3)])  # g and rad/s a unit of the phone's sensors
+SCALE = np.array(3 * [1 / 720] + 3 * [np.radians(17.5e-3)])  # g and rad/s per unit of the phone's sensors
 EXACT = 1e-5  # the text's values are whole units up to this
 TEST_USERS = (2, 4, 9, 10, 12, 13, 18, 20, 24)  # of the official split
 LABELS = (
@@ -165,7 +165,7 @@ def _table(data: bytes, file: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         values = np.loadtxt(io.StringIO(text.replace(",", " ")), ndmin=2)
     except ValueError as error:
-        raise DataError(f"{file} is no table of numbers, a label and a series of one length a row: {error}") from error
+        raise DataError(f"{file} is not a table with a label and equally long series in each row: {error}") from error
     return values[:, 0], values[:, 1:]
 
 

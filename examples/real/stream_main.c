@@ -1,4 +1,4 @@
-/* Samples from standard input, one a line of six whole numbers as the sensors give them; after each, the class so far.
+/* Samples from standard input, one per line: six whole numbers as the sensors give them; after each, the class so far.
 
        stream RESET < samples.txt
 

@@ -10,7 +10,7 @@ INPUT_BITS = range(2, 17)  # of an input in integers
 
 
 def check_bits(bits: object) -> int:
-    """Weight bits, refused with the way out when outside 2..8."""
+    """Check weight bits. The error for bits outside 2..8 says what to do."""
     if isinstance(bits, bool) or not isinstance(bits, int) or bits not in BITS:
         activations = bits if isinstance(bits, int) and 8 < bits <= 16 else 12
         raise SettingsError(

@@ -15,7 +15,7 @@ _streams: ContextVar[_Streams | None] = ContextVar("streams", default=None)
 
 @contextmanager
 def drawing(*key: int) -> Iterator[None]:
-    """Inside, what layers draw is a function of the key, as in (seed, step, process): nothing else to save."""
+    """Inside the context, random numbers of layers depend only on the key, such as (seed, step, process)."""
     token = _streams.set((key, {}))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What can go wrong, in words: every error says what, got what, and the way out."""
+"""The errors. Every message says what is wrong, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CheckpointError(QornnError):
 
 
 class ProgramError(QornnError):
-    """An integer program that cannot be: a range, a shape or a bound that does not hold, or a damaged file."""
+    """An invalid integer program: a range, shape or bound that does not hold, or a damaged file."""
 
 
 class WriteError(QornnError):

@@ -1,4 +1,4 @@
-"""kill -9 at any write, rename or removal, or at any time: the same command goes on and ends as if never interrupted.
+"""kill -9 at any write, rename or removal, or at any time: the same command continues and ends as if never interrupted.
 
 A command runs in a forked child. An audit hook there counts what the child does to files and kills it before the n-th.
 """

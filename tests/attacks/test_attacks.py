@@ -1,4 +1,4 @@
-"""A few attacks of every kind; `tools/attack.py` runs as many as wanted."""
+"""A few attacks of every kind; `tools/attack.py` runs more."""
 
 import importlib
 import subprocess

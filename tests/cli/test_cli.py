@@ -68,7 +68,7 @@ def test_size_of_any_other_network():
     assert figures["true_bytes"] > figures["paper_bytes"]
     assert figures["parameters"] == 360 * (360 + 1 + 10)
     assert call_json("size", "copy", "--bits", "fp")["accumulator_bits"] is None
-    assert "Operations a step" in call("size", "ptb", "--bits", 8)
+    assert "Operations per step" in call("size", "ptb", "--bits", 8)
 
 
 BAD = [

@@ -78,7 +78,7 @@ def test_a_w_that_is_not_stored_ends_with_verified_c_too(map_, waves, tmp_path):
     result = call(waves, "-o", tmp_path / "out", "--map", map_, *small)
     assert result.exit_code == 0, result.output
     assert "exact in" in result.stdout
-    assert "additions a step" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "additions per step" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -106,8 +106,8 @@ def test_gaps_are_held_and_differences_are_read(waves, tmp_path):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--missing", "hold", "--map", "bjorck"], "missing='hold' is of stacks"),
-        (["--differences", "--map", "bjorck"], "differences=True is of stacks"),
+        (["--missing", "hold", "--map", "bjorck"], "missing='hold' is only for map='rotations'"),
+        (["--differences", "--map", "bjorck"], "differences=True is only for map='rotations'"),
         (["--missing", "drop"], "missing must be 'refuse' or 'hold', got 'drop'"),
     ],
 )
@@ -139,7 +139,7 @@ def test_an_interruption_says_what_is_kept(waves, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "fit", stop)
     result = call(waves, "-o", tmp_path / "out")
     assert result.exit_code == 130
-    assert "k2.qornn; the same command goes on from there" in result.stderr
+    assert "k2.qornn; the same command continues from there" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_
         (["--bits", "4,"], "got '4,'"),
         (["--bits", "9"], r"bits must be in 2\.\.8, got 9"),
         (["--map", "bjork"], "Did you mean 'bjorck'"),
-        (["--map", "bjorck", "--layers", "3"], "layers=3 is of stacks, as in map='rotations'"),
+        (["--map", "bjorck", "--layers", "3"], "layers=3 is only for map='rotations'"),
         (["--map", "rotations", "--width", "0"], "width must be a whole number of at least 1"),
         (["--metric", "balance"], "unknown metric 'balance'"),
-        (["--group", "person"], "--group 'person' is no column"),
+        (["--group", "person"], "--group 'person' is not a column"),
         (["--class-weight", "even"], "balanced or none, got 'even'"),
         (["--target", "cortex"], "unknown target 'cortex'"),
-        (["--label", "none"], "--label 'none' is no column"),
+        (["--label", "none"], "--label 'none' is not a column"),
         (["--task", "regress"], "needs numbers"),
         (["--activation-bits", "99"], r"4\.\.16, got 99"),
         (["--test-fraction", "2"], "between 0 and 1, got 2"),
@@ -192,7 +192,7 @@ def test_help_tells_the_formats_and_an_example():
     for part in (
         "Example: qornn fit",
         "lengths_train",
-        "id, time, label",
+        "id, time and label",
         "CLASS/*.npy",
         "count as wrong",
         "groups_test",

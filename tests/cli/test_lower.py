@@ -91,7 +91,7 @@ def test_the_paper_s_scheme_gives_a_power_of_two(made, qornn_command):
     [
         (["eval", "{d}/none"], "no run folder and no program file"),
         (["eval", "{d}/d.qornn", "--bits", "4"], "finished program"),
-        (["eval", "{d}/d.qornn", "--set", "model.n_h=4"], "--set takes task.NAME=VALUE here"),
+        (["eval", "{d}/d.qornn", "--set", "model.n_h=4"], "--set takes only task.NAME=VALUE here"),
         (["eval", "{d}/run", "--set", "task.name=copy"], "the task that it was trained on"),
         (["eval", "{d}/run", "--set", "task.colour=red"], "unknown setting of task 'digits'"),
         (["size", "{d}/d.qornn", "--bits", "4"], "finished program"),

@@ -10,11 +10,14 @@ from qornn.errors import QornnError
 from qornn.zoo.opening import load_program
 
 TASKS = {
-    "digits": ["train.lr=2e-2", "train.batch=64", "model.width=16"],
+    "digits": ["train.lr=2e-2"],
     "adding": ["task.T=12", "task.train_size=256", "task.validation_size=16", "task.test_size=64"],
     "copy": ["task.T0=5", "task.train_size=256", "task.validation_size=16", "task.test_size=16"],
 }
-SHAPES = [["model.skip=true"], ["model.pairs=7", "model.layers=1", "model.lambda_bits=10", "model.bits_V=6"]]
+SHAPES = [
+    ["model.skip=true"],
+    ["model.skip=false", "model.pairs=7", "model.layers=1", "model.lambda_bits=10", "model.bits_V=6"],
+]
 
 
 def call(*words):
@@ -86,7 +89,7 @@ def test_other_state_bits_than_the_trained_are_refused_in_one_line(qornn_command
     [
         (
             ["train", "digits", "--activation-bits", "8"],
-            "activation_bits are a training setting of --model stack alone",
+            "activation_bits is a training setting only of --model stack",
         ),
         (
             ["train", "digits", "--model", "lstm", "--activation-bits", "8"],

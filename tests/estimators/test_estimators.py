@@ -108,7 +108,7 @@ def test_the_program_reads_raw_integers(digits, classifier):
     program = classifier.to_program()
     assert program is classifier.to_program()
     raw = classifier.to_raw(X)
-    assert raw.shape == (400, 32, 2)  # 64 pixels, two a step
+    assert raw.shape == (400, 32, 2)  # 64 pixels, two per step
     assert (raw.reshape(400, 64) == X).all()
     answers = classifier.classes_[program.run(raw).argmax(1)]
     assert (answers == classifier.predict(X, integer=True)).all()

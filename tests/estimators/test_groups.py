@@ -95,8 +95,8 @@ def test_labels_are_of_any_hashable_kind(groups):
     ("groups", "words"),
     [
         ([1, 2], "X has 3 sequences but groups has 2 labels; give one per sequence"),
-        ([1, None, 2], "groups holds None at row 1, no group"),
-        ([1, 2, float("nan")], "groups holds nan at row 2, no group"),
+        ([1, None, 2], "groups holds None at row 1, which is not a group"),
+        ([1, 2, float("nan")], "groups holds nan at row 2, which is not a group"),
         ([1, [2], 3], r"groups holds \[2\] at row 1; labels are hashable"),
         ("abc", "one label per sequence, got str"),
         ({1, 2, 3}, "one label per sequence, got set"),

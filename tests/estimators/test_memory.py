@@ -149,8 +149,11 @@ def test_missing_values_are_refused_with_a_way_out():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"map": "bjorck", "differences": True}, r"differences=True is of stacks.*leave differences out"),
-        ({"map": "bjorck", "missing": "hold"}, r"missing='hold' is of stacks.*leave missing out"),
+        (
+            {"map": "bjorck", "differences": True},
+            r"differences=True is only for map='rotations'.*leave differences out",
+        ),
+        ({"map": "bjorck", "missing": "hold"}, r"missing='hold' is only for map='rotations'.*leave missing out"),
         ({"map": "rotations", "differences": 1}, "differences must be True, False or 'auto', got 1"),
         ({"map": "rotations", "missing": "fill"}, "missing must be 'refuse' or 'hold', got 'fill'"),
     ],

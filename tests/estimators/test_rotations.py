@@ -305,7 +305,7 @@ def test_n_hidden_is_width_and_pairs_in_one():
         ({"n_hidden": 8, "width": 24, "pairs": 3}, "pairs=3 and n_hidden=8, .* leave pairs out"),
         ({"n_hidden": 8, "width": 9, "pairs": None}, "width=9 and n_hidden=8, .* leave width out"),
         ({"n_hidden": 0, "width": 24, "pairs": None}, "n_hidden must be"),
-        ({"activation": "relu"}, "activation='relu' is of a single layer"),
+        ({"activation": "relu"}, "activation='relu' is only for a single layer"),
         ({"activation_bits": 3}, r"activation_bits must be in 4\.\.16"),
         ({"bits": 9}, r"bits must be in 2\.\.8"),
         ({"map": "rotation"}, "Did you mean 'rotations'"),
@@ -325,7 +325,7 @@ def test_what_a_single_layer_has_not_is_refused_where_it_is_not_the_default(othe
     X, f = waves(20)
     (name,) = other
     model = QORNNClassifier(map="bjorck", max_epochs=1, n_hidden=8, random_state=0)
-    with pytest.raises(SettingsError, match=f"{name}=.* is of stacks, as in map='rotations'.*; leave {name} out"):
+    with pytest.raises(SettingsError, match=f"{name}=.* is only for map='rotations'.*; leave {name} out"):
         clone(model).set_params(**other).fit(X, labels(f))
     numbers = {"layers": np.int64(2), "width": np.int32(24), "pairs": None, "skip": np.True_}
     assert clone(model).set_params(**numbers).fit(X, labels(f)).n_iter_ == 1

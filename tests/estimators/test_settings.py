@@ -100,7 +100,7 @@ def fitted():
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        (np.zeros(40), "all 0"),
+        (np.zeros(40), "is 0 for every sample"),
         (-np.ones(40), "-1"),
         (np.where(np.arange(40) == 3, np.nan, 1), "nan"),
         (np.full(40, np.inf), "inf"),

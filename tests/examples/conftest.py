@@ -68,5 +68,5 @@ def waves():
 
     rng = np.random.default_rng(0)
     (x_train, y_train), (x_test, y_test) = make(240, rng), make(60, rng)
-    y_test[7] = 3 - y_test[7]  # a label that is wrong: whoever has 100 % has not been measured
+    y_test[7] = 3 - y_test[7]  # a label that is wrong: 100 % would mean that nothing was measured
     return Data(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=None, labels=("slow", "fast"))

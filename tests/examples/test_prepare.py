@@ -142,7 +142,7 @@ def test_series_of_the_ucr_archive_in_its_three_formats(tmp_path, ending):
 
 def test_a_ragged_table_is_refused(tmp_path):
     files = {"FordA_TRAIN.tsv": "1\t2\t3\n1\t2\n", "FordA_TEST.tsv": "1\t2\t3\n"}
-    with pytest.raises(DataError, match=r"FordA_TRAIN.tsv is no table of numbers"):
+    with pytest.raises(DataError, match=r"FordA_TRAIN.tsv is not a table with a label and equally long series"):
         prepare.prepare(write(tmp_path / "raw", files), tmp_path / "data")
 
 

@@ -76,7 +76,7 @@ def test_the_warning_names_the_count_and_the_way_out():
     )
     (note,) = told(train, test, drawn=True)
     assert note.startswith(f"of 40 test sequences {counted(train.x, test.x)[1]} overlap one in training: ")
-    assert note.endswith("name what belongs together with --group COLUMN, or an array `groups`")
+    assert note.endswith("name the group of each sequence with --group COLUMN, or an array `groups`")
     assert "split the data by recording" in told(train, test, drawn=False)[0]
 
 

@@ -267,7 +267,7 @@ def test_a_folder_of_other_data_is_refused(made, tmp_path):
 def test_a_folder_or_file_of_somebody_else_is_refused_before_training(source, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(SettingsError, match="holds something else than a fit"):
+    with pytest.raises(SettingsError, match="holds other files than a fit"):
         fit(asked(source, tmp_path / "mine"))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     with pytest.raises(SettingsError, match="is a file"):
@@ -443,13 +443,13 @@ def test_a_rerun_says_the_same_split_and_latency(grouped, monkeypatch):
     [
         ({"metric": "balance"}, "unknown metric 'balance'"),
         ({"bits": (12,)}, r"bits must be in 2\.\.8, got 12"),
-        ({"bits": ()}, "names no width"),
+        ({"bits": ()}, "bits is empty"),
         ({"targets": ("cortex-m5",)}, "Did you mean 'cortex-m55'"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"name": "2fast"}, "C identifier"),
         ({"estimator": {"map": "bjork"}}, "Did you mean 'bjorck'"),
         ({"estimator": {"n_hidden": 0}}, "n_hidden must be"),
-        ({"estimator": {"width": 8}}, "width=8 is of stacks"),
+        ({"estimator": {"width": 8}}, "width=8 is only for map='rotations'"),
         ({"estimator": {"map": "rotations", "pairs": 8}}, "pairs=8 and n_hidden=12"),
         ({"estimator": {"max_epochs": 0}}, "max_epochs must be"),
         ({"estimator": {"activation_bits": 20}}, r"activation_bits must be in 4\.\.16, got 20"),

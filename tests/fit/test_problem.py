@@ -114,7 +114,7 @@ def constant(y):
         (part([1, 2, 3]), None, {}, DataError, "add --task regress"),
         (part([0, 1] * 4), part(["x", "y"]), {}, DataError, r"none of the test labels \(x, y\)"),
         (constant([0, 1] * 4), None, {}, DataError, r"every sample of the training data is \[2.0\]"),
-        (part([0, 0, 1, 1]), None, {}, DataError, "4 sequences are too few to hold 20% of them out"),
+        (part([0, 0, 1, 1]), None, {}, DataError, "4 sequences are too few to hold out 20% for the test"),
         (part([0.5]), None, {}, DataError, "1 sequences are too few"),
         (part([0.5] * 4), part([0.5, 1.5]), {}, DataError, "every training value is 0.5"),
         (part([0.5, 1.5]), part([0.5, 0.5]), {}, DataError, "every test value is 0.5"),

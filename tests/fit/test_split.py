@@ -22,7 +22,7 @@ def test_one_of_each_class_always_stays():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (["anna"] * 8, "all sequences are of one group, anna: no other is left to test on; give a test set"),
+        (["anna"] * 8, "all sequences are of one group, anna, so no group is left for the test; give a separate"),
         ([0, 1] * 4, "no group can be held out for the test: each has a class that no other group has"),
     ],
 )

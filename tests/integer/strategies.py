@@ -1,4 +1,4 @@
-"""Random valid programs, made from alphas as MATHS 7 says, and apart from lowering/, which does the same from torch."""
+"""Random valid programs, made from alphas by the paper's scheme, without lowering/, which does the same from torch."""
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction

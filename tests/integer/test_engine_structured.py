@@ -1,4 +1,4 @@
-"""The native engine on a W that is not stored: every kind, form and activation, bit for bit as the law."""
+"""The native engine on a W that is not stored: every kind, form and activation, bit for bit as `simulate`."""
 
 import sys
 from pathlib import Path

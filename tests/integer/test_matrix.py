@@ -73,7 +73,7 @@ EYE = np.eye(2, dtype=int)
         ({"alpha": [1.0, -1.0]}, "alpha of W must be positive and finite"),
         ({"alpha": [0.0, 0.0]}, "alpha of W must be positive and finite"),
         ({"alpha": [1.0, 1.0, 1.0]}, r"one for each of the 2 rows, got shape \(3,\)"),
-        ({"identity": 1}, "the identity of W is yes or no, got 1"),
+        ({"identity": 1}, "the identity of W must be True or False, got 1"),
     ],
 )
 def test_a_bad_W_is_refused_in_words(settings, message):

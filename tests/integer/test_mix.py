@@ -114,7 +114,7 @@ def test_what_cannot_be_is_refused(bits_V):
         make_program(Cycle(units=8), bits_V=bits_V, mix=True, steps="all")
     with pytest.raises(ProgramError, match="n_h of a readout with mix must be a power of 2, got 12"):
         make_program(Cycle(units=12), bits_V=bits_V, mix=True)
-    with pytest.raises(ProgramError, match="the readout's mix is yes or no, got 1"):
+    with pytest.raises(ProgramError, match="the readout's mix must be True or False, got 1"):
         replace(make_program(Cycle(units=8), bits_V=bits_V).readout, mix=1)
 
 
@@ -131,5 +131,5 @@ def test_on_disk(tmp_path, bits_V):
     assert same(load(tmp_path / "old.qornn"), changed(program, readout=replace(program.readout, mix=False)))
     put("readout", "mix", value="yes")(facts, tensors)
     (tmp_path / "edited.qornn").write_bytes(sealed(facts, tensors))
-    with pytest.raises(ProgramError, match="the readout's mix is yes or no"):
+    with pytest.raises(ProgramError, match="the readout's mix must be True or False"):
         load(tmp_path / "edited.qornn")

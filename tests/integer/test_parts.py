@@ -69,7 +69,10 @@ def test_numpy_numbers_become_plain_ones(kind):
         (lambda: FloatReadout(V=[[1.0]], b_o=[0.0], scale=0.0), "readout scale must be positive"),
         (lambda: FloatReadout(V=[[1.0]], b_o=[0.0], scale=1e300), r"readout scale \(as float32\) must be positive"),
         (lambda: FloatReadout(V=[[1.0]], b_o=[0.0], scale=1e-60), r"readout scale \(as float32\) must be positive"),
-        (lambda: FloatReadout(V=[[1.0]], b_o=[0.0], scale=1.0, relu=1), "the readout's relu is yes or no, got 1"),
+        (
+            lambda: FloatReadout(V=[[1.0]], b_o=[0.0], scale=1.0, relu=1),
+            "the readout's relu must be True or False, got 1",
+        ),
         (lambda: IntReadout(V=[[128]], bias=[0], scale=1.0), r"V must lie in -128\.\.127, got 128\.\.128"),
         (lambda: IntReadout(V=[[1.0]], bias=[0], scale=1.0), "V must hold integers"),
         (lambda: IntReadout(V=[[1]], bias=[2**31], scale=1.0), "b_o must lie in"),

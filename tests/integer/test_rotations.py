@@ -279,7 +279,7 @@ def test_the_grid_of_a_layer_before_must_be_the_trained_one():
 
 
 def test_what_a_device_holds():
-    """λ as −â, so that a byte holds λ = 1; two bytes a number where it has more bits."""
+    """λ as −â, so that a byte holds λ = 1; two bytes per number where it has more bits."""
     layer = rotations([(128, 0), (-127, 0), (0, -128)], np.ones((6, 5), int), weight_bits=3)
     found = layer.fields(samples(5), DEVICE)
     assert found["turns"].tolist() == [[-128, 127, 0], [0, 0, -128]]

@@ -33,7 +33,7 @@ def columns(net, raw):
 
 
 def float_reference(net, raw):
-    """MATHS 7, scheme paper: integers held in float64, multiplied by c once."""
+    """Scheme paper: integers held in float64, multiplied by c once."""
     W, U, c = net.W.astype(np.float64), net.U.astype(np.float64), net.alpha_W / 2.0 ** (net.k - 1 + net.s)
     b = 0.0 if net.activation == "identity" else net.b_acc.astype(np.float64)
     x = columns(net, raw)
@@ -341,7 +341,7 @@ def test_bad_codes_are_refused_in_words_even_when_asked_to_saturate(x, message, 
 
 @pytest.mark.parametrize("lengths", [[0, 2], [1, 3], [1], [1.0, 2.0], [[1, 2]], [-1, 2], [True, True]])
 def test_bad_lengths_are_refused_in_words(lengths):
-    with pytest.raises(SettingsError, match=r"lengths must be 2 whole numbers in 1\.\.2, one a sequence; got"):
+    with pytest.raises(SettingsError, match=r"lengths must be 2 whole numbers in 1\.\.2, one per sequence; got"):
         simulate(small(), np.zeros((2, 2, 2), int), lengths)
 
 

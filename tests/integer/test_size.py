@@ -74,7 +74,7 @@ def test_accumulator_of_the_widest_network_of_the_paper():
 def test_the_truth_is_never_below_the_paper(n_i, n_h, n_o, bits, scale, activation):
     got = size(n_i, n_h, n_o, bits=bits, scale=scale, activation=activation)
     assert got.true_bytes > got.paper_bytes
-    overhead = 2 + 4 * (n_o + 3 * n_h + 2)  # two roundings, b_o, b, two alphas a row
+    overhead = 2 + 4 * (n_o + 3 * n_h + 2)  # two roundings, b_o, b, two alphas per row
     assert got.true_bytes <= got.paper_bytes + overhead
 
 

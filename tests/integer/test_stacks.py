@@ -1,4 +1,4 @@
-"""Whole stacks: the law against an oracle in Python's integers, their sizes, their files, and what is refused."""
+"""Whole stacks: `simulate` against an oracle in Python's integers, their sizes, their files, and what is refused."""
 
 import copy
 import pickle
@@ -100,7 +100,7 @@ def test_widths_that_do_not_fit_are_named_with_their_layer():
 
 
 def test_what_a_stack_weighs():
-    """DEPTH's count: packed matrices, λ, shifts, biases, normalisation by channel, V and b_o."""
+    """The sum of packed matrices, λ, shifts, biases, normalisation by channel, V and b_o."""
     program = make_stack(
         4, layers=2, pairs=16, width=16, channels=1, window=4, input_bits=8, narrow=True, bits=4, n_o=2
     )
@@ -168,7 +168,7 @@ def outside(tensor):
         (put("layers", 1, "lambda_bits", value=7), r"layer 1: lambda_bits must be a whole number in 8\.\.12"),
         (put("layers", 1, "extra", value=7), "layer 1 should have U, bits, lambda_bits, not"),
         (put("layers", 2, "S", value=None), "layer 2: a mix with a skip has S and apart"),
-        (put("layers", 2, "C", value=None), "layer 2: C is of no kind known here"),
+        (put("layers", 2, "C", value=None), "layer 2: C is of an unknown kind"),
         (put("layers", 0, "S", value={"kind": "dense"}), "layer 0: tensor S.integers is missing"),
         (put("readout", "steps_max", value=2**26), r"use a steps_max of at most \d+, not 67108864"),
         (put("readout", "steps_max", value=7), "steps_max of a mean must be even"),
@@ -198,7 +198,7 @@ def test_a_tensor_that_no_part_has_is_refused(tmp_path):
     _, facts, tensors = split((tmp_path / "net.qornn").read_bytes())
     tensors["layers.0.apart2"] = np.zeros(3, np.int8)
     (tmp_path / "edited.qornn").write_bytes(sealed(facts, tensors))
-    with pytest.raises(ProgramError, match=r"tensors that no part has: layers\.0\.apart2"):
+    with pytest.raises(ProgramError, match=r"tensors that belong to no part: layers\.0\.apart2"):
         load(tmp_path / "edited.qornn")
 
 

@@ -117,9 +117,9 @@ def test_raw_units_of_schema_1_are_those_its_provenance_says(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("more", value=1), "should say format, schema, steps, parts and provenance"),
+        (put("more", value=1), "must have the fields format, schema, steps, parts and provenance"),
         (put("parts", value=[]), "its parts should be W, U, state"),
-        (put("parts", "W", value=None), "W is of no kind known here: None"),
+        (put("parts", "W", value=None), "W is of an unknown kind: None"),
         (put("parts", "readout", "steps", value="all"), "the readout should not say steps in schema 1"),
         (put("steps", value="first"), "steps read out are 'last', 'all' or 'mean'"),
     ],
@@ -160,7 +160,7 @@ def test_the_file_is_about_the_papers_size(tmp_path, n_i, n_h, n_o, k, codes):
     # b_o, two alphas, an input's normalisation and the rounding to bytes; the header is JSON of about 1.5 kB.
     assert want < path.stat().st_size < want + 2048
     per_row(net)[0].save(path)
-    assert want < path.stat().st_size < want + 2048 + 9 * n_h  # two multipliers and a shift a row
+    assert want < path.stat().st_size < want + 2048 + 9 * n_h  # two multipliers and one shift per row
 
 
 def edit(saved, which, change):
@@ -191,18 +191,18 @@ def filled(packed):
         (put("schema", value="1"), "schema '1', where a number"),
         (put("schema", value=True), "schema True, where a number"),
         (put("format", value="gguf"), "is a safetensors file, but not a program of qornn"),
-        (put("more", value=1), "should say format, schema, input, layers, readout, provenance"),
+        (put("more", value=1), "must have the fields format, schema, input, layers, readout, provenance"),
         (put("readout", "steps", value="first"), "steps read out are 'last', 'all' or 'mean'"),
         (put("provenance", value=[]), "provenance cannot be a list"),
         (put("layers", value=[]), r"its layers should be a list of 1 to 64, not \[\]"),
-        (put("layers", 0, value=3), r"layer 0 is of no kind known here \(recurrent, rotations, mix\): None"),
+        (put("layers", 0, value=3), "layer 0 is of an unknown kind, None; known kinds are recurrent, rotations, mix"),
         (put("layers", 0, "more", value={}), "layer 0 should have W, U, state, activation, requant, not U, W"),
         (
             put(*at("W"), value=None),
-            r"of no kind known here \(dense, hadamard, cycle, delay\): None",
+            "of an unknown kind, None; known kinds are dense, hadamard, cycle, delay",
         ),
-        (put(*at("W"), "kind", value="fourier"), r"W is of no kind known here \(.*\): 'fourier'"),
-        (put(*at("W"), "kind", value=["dense"]), "W is of no kind known here"),
+        (put(*at("W"), "kind", value="fourier"), "W is of an unknown kind, 'fourier'; known kinds are"),
+        (put(*at("W"), "kind", value=["dense"]), "W is of an unknown kind"),
         (put(*at("W"), "shape", value=[3]), "the shape of W must be two numbers"),
         (
             put(*at("W"), "shape", value=[2**30, 2**30]),
@@ -213,8 +213,8 @@ def filled(packed):
         (put(*at("W"), "bits", value=9), "bits of W must be a whole number"),
         (put(*at("W"), "bits", value=4), "9 integers of 4 bits take 5 bytes, got uint8"),
         (put(*at("W"), "bits", value=3.0), "bits of W must be a whole number"),
-        (put(*at("W"), "identity", value=0), "the identity of W is yes or no"),
-        (put(*at("W"), "colour", value="red"), "W should say bits, identity, not bits, colour, identity"),
+        (put(*at("W"), "identity", value=0), "the identity of W must be True or False"),
+        (put(*at("W"), "colour", value="red"), "W must have the fields bits, identity, got bits, colour, identity"),
         (put(*at("state"), "bits", value=6), "6-bit states take 31 thresholds, got 15"),
         (put(*at("state"), "alpha", value="1"), "alpha_h must be positive and finite"),
         (put(*at("readout"), "scale", value=1e300), "readout scale .as float32. must be positive"),
@@ -227,11 +227,11 @@ def filled(packed):
         (put_tensor("layers.0.W.alpha", lambda t: np.array(-t)), "alpha of W must be positive"),
         (put_tensor("layers.0.W.alpha", lambda t: t.astype(np.float32)), "W.alpha must be float64, got float32"),
         (put_tensor("readout.V", lambda t: t * np.float32(np.nan)), "V must be finite"),
-        (put_tensor("readout.W", lambda t: np.zeros(3)), "tensors that no part has: readout.W"),
+        (put_tensor("readout.W", lambda t: np.zeros(3)), "tensors that belong to no part: readout.W"),
         (put_tensor("layers.0.requant.values", lambda t: t[::-1].copy()), "thresholds must not decrease"),
         (
             put_tensor("layers.0.requant.M_I", lambda t: np.ones(3, np.int32)),
-            "no part has: layers.0.requant.M_I",
+            "belong to no part: layers.0.requant.M_I",
         ),
         (lambda facts, tensors: tensors.pop("layers.0.activation.bias"), "tensor activation.bias is missing"),
         (lambda facts, tensors: tensors.pop("layers.0.U.integers"), "tensor U.integers is missing"),
@@ -352,7 +352,7 @@ def test_saving_and_loading_need_no_torch(tmp_path):
     [
         (
             put("layers", 1, "kind", value="lstm"),
-            r"program: layer 1 is of no kind known here \(recurrent, rotations, mix\): 'lstm'",
+            r"program: layer 1 is of an unknown kind, 'lstm'; known kinds are recurrent, rotations, mix",
         ),
         (put("layers", 1, "more", value={}), "program: layer 1 should have W, U, state, activation, requant, not"),
         (put("layers", 1, "W", "bits", value=9), "program: layer 1: bits of W must be a whole number in 2..8, got 9"),

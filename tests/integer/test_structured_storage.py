@@ -81,9 +81,9 @@ BASES = {
         ("hadamard", put(*at("W"), "signs", value=[17]), "17 integers of 1 bits take 3 bytes, got uint8"),
         ("hadamard", put(*at("W"), "signs", value=[8]), "8 integers of 1 bits take 1 bytes, got uint8"),
         ("hadamard", put(*at("W"), "signs", value=[11]), "the bits that fill the last byte"),
-        ("hadamard", put(*at("W"), "units", value=12), "W should say block, not"),
-        ("hadamard", put(*at("W"), "bits", value=1), "W should say block, not"),
-        ("hadamard", lambda facts, tensors: facts["layers"][0]["W"].pop("block"), "W should say block, not"),
+        ("hadamard", put(*at("W"), "units", value=12), "W must have the fields block, got"),
+        ("hadamard", put(*at("W"), "bits", value=1), "W must have the fields block, got"),
+        ("hadamard", lambda facts, tensors: facts["layers"][0]["W"].pop("block"), "W must have the fields block, got"),
         (
             "hadamard",
             lambda facts, tensors: facts["layers"][0]["W"].pop("signs"),
@@ -100,7 +100,7 @@ BASES = {
         (
             "hadamard",
             put_tensor("layers.0.W.alpha", lambda t: np.array(1.0)),
-            "no part has: layers.0.W.alpha",
+            "belong to no part: layers.0.W.alpha",
         ),
         ("cycle", put(*at("W"), "units", value=6), r"U must be \(n_h, n_i\) = \(6, 3\), got \(5, 3\)"),
         ("cycle", put(*at("W"), "units", value=2**17), r"units of W must be a whole number in 2\.\.65536"),

@@ -168,7 +168,7 @@ def test_mnist_pixels_have_nine_bits():
     from qornn.integer.inputs import make_samples
 
     lossless = make_samples(0, 255, 1 / 255, channels=1)
-    assert (lossless.bits, lossless.alpha) == (9, pytest.approx(256 / 255))  # MATHS 7
+    assert (lossless.bits, lossless.alpha) == (9, pytest.approx(256 / 255))  # 255 raw steps of 1/255
     paper = make_samples(0, 255, 1 / 255, channels=1, bits=8, alpha=1.0)
     pixels = np.arange(256)[:, None]
     want = np.minimum(np.floor(pixels / 255 * 128 + 0.5), 127)

@@ -93,7 +93,7 @@ def test_it_trains_where_gradients_are_off(coarse, run):
 
 
 def test_refit_of_what_has_no_floats_or_no_data(run):
-    with pytest.raises(SettingsError, match="refit trains a readout of floats, and this one is of integers"):
+    with pytest.raises(SettingsError, match="refit trains a float readout, and this one has integers"):
         refit(lower(run, readout="int8", quiet=True), run.task(), 5)
     with pytest.raises(SettingsError, match="steps must be a whole number of at least 1, got 0"):
         refit(lower(run, quiet=True), run.task(), 0)

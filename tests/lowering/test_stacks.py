@@ -90,7 +90,7 @@ def test_bits_are_what_they_were_in_training():
 def test_what_has_no_integers_is_refused():
     x = torch.randn(2, 9, 5)
     fresh = qornn.Stack.rotations(5, 3)
-    with pytest.raises(SettingsError, match="has seen no training batch"):
+    with pytest.raises(SettingsError, match="has not seen a training batch"):
         qornn.lower(fresh.eval(), x, quiet=True)
     full, _ = trained(bits=None, state_bits=None)
     with pytest.raises(SettingsError, match=r"at full precision ha(s|ve) no integer form; train"):

@@ -301,7 +301,7 @@ def test_the_power_of_two_is_the_next_of_the_maximum_and_the_nearest_of_what_cli
 
 @pytest.mark.parametrize("clip", [0, -0.5, 1.5, math.nan, True, "0.7"])
 def test_clip_is_a_part(clip):
-    with pytest.raises(SettingsError, match=r"clip is the part of alpha_h .* in \(0, 1\]"):
+    with pytest.raises(SettingsError, match=r"clip is the fraction of alpha_h .* in \(0, 1\]"):
         lower(network("hadamard"), signals(), clip=clip, quiet=True)
 
 

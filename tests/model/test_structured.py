@@ -221,7 +221,7 @@ def test_a_cosine_goes_down_to_nothing():
 
 
 def test_what_stands_for_all_structured_maps_is_none_itself():
-    with pytest.raises(SettingsError, match="not one map; take hadamard"):
+    with pytest.raises(SettingsError, match="not one map; use hadamard"):
         resolve("digits", map="structured")
 
 

@@ -143,7 +143,7 @@ HYPER_SET = {
     "train.batch": {64: 1.482, 128: 1.490, 256: 1.510, 512: 1.570},
 }
 HYPER_SEEDS = {"min of 5 seeds": 1.484, "median of 5 seeds": 1.490, "max of 5 seeds": 1.494}
-# tab:compute, minutes an epoch.
+# tab:compute, minutes per epoch.
 MINUTES = {
     "copy": {"bjorck": 38, "projunn": 39},
     "pmnist": {"fastrnn": 3.8, "fastgrnn": 4.2, "bjorck": 2.2, "projunn": 4.2},

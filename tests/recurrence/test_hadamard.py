@@ -75,7 +75,7 @@ def dense(W, **rest):
 
 
 def plain_loop(x, W, U, b, V, b_o, h0, lengths, activation, readout_relu):
-    """The equations a step at a time, W written out, gradients by autograd."""
+    """The equations one step at a time, W written out, gradients by autograd."""
     x = F.one_hot(x, U.shape[1]).to(W.dtype) if x.ndim == 2 else x
     h, states = h0, []
     for t in range(x.shape[1]):

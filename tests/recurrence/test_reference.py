@@ -16,7 +16,7 @@ def activate(z, b, activation):
 
 
 def plain_loop(x, W, U, b, h0, lengths, activation):
-    """The equations, a step at a time, gradients by autograd."""
+    """The equations, one step at a time, gradients by autograd."""
     if x.ndim == 2:
         x = F.one_hot(x, U.shape[1]).to(W.dtype)
     h, states = h0, []

@@ -201,7 +201,7 @@ def _chunks(png):
 @pytest.mark.parametrize("text", ["my figures", "[1]", '{"settings": 1}', "[" * 100_000])
 def test_figures_of_somebody_else_are_not_replaced(text, tmp_path):
     (tmp_path / "instability.json").write_text(text)
-    with pytest.raises(SettingsError, match="holds something else than these figures"):
+    with pytest.raises(SettingsError, match="holds other data than these figures"):
         instability(tmp_path, **SMALL)
     assert (tmp_path / "instability.json").read_text() == text
 

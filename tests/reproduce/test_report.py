@@ -213,7 +213,7 @@ def test_cells_not_run_stand_there_with_the_paper_s_figure(made):
     row = next(r for r in rows_of(made[2], "STE-projUNN") if r[1:3] == ["8", "256"])
     assert row[3:] == ["–", "2.0e-10", *["–"] * 7, "not run"]  # tab:performance_all
     published = [e for e in grid.entries() if not set(e.tables) & set(grid.BEYOND)]
-    absent = len(published) - 3 - len(some_records()) + 1  # three of them are sizes alone, one record a variant
+    absent = len(published) - 3 - len(some_records()) + 1  # three of them are sizes alone, one record is a variant
     shown = [row for row in rows_of(made[2], "") if row[-1] == "not run"]
     assert len(shown) >= absent
 
@@ -285,8 +285,8 @@ def test_a_hostile_record_adds_no_markup(made, tmp_path):
         (lambda text: text.replace('"value"', '"valeu"'), "no 'value'"),
         (lambda text: text.replace("91.0", '"91"', 1), "'value' is '91'"),
         (lambda text: text.replace('"steps": 3000', f'"steps": 1{"0" * 400}'), "'steps' is"),
-        (lambda text: text.replace('"cell": "pmnist', '"cell": "mnist'), "no cell of the paper"),
-        (lambda text: text.replace('"kind"', '"knid"'), "no recipe"),
+        (lambda text: text.replace('"cell": "pmnist', '"cell": "mnist'), "not a cell of the paper"),
+        (lambda text: text.replace('"kind"', '"knid"'), "not a valid recipe"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": 3.5}'), "'integer.refit' is '3.5'"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": {"value": "x"}}'), "refit.value' is 'x'"),
         (lambda text: text.replace('"id": "pmnist', '"id": "other'), "calls itself"),
@@ -378,6 +378,6 @@ def test_a_text_of_somebody_else_beside_the_page_is_not_replaced(tmp_path):
     report(tmp_path, tmp_path / "thesis.html")  # its own
     (tmp_path / "thesis.md").write_text("# Years of work")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(SettingsError, match=r"thesis\.md is no report.*choose another name"):
+    with pytest.raises(SettingsError, match=r"thesis\.md exists and is not a report.*choose another name"):
         report(tmp_path, tmp_path / "thesis.html")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -59,7 +59,7 @@ def test_weight_counts_the_targets():
     lengths = torch.tensor([5, 2, 1])
     assert Batch(codes, codes).weight == 15
     assert Batch(codes, codes, lengths).weight == 8
-    assert Batch(codes, codes[:, 0], lengths).weight == 3  # one target a sequence, however long
+    assert Batch(codes, codes[:, 0], lengths).weight == 3  # one target per sequence, however long
 
 
 def test_rows_cut_all_three_tensors():

@@ -107,7 +107,7 @@ def test_home_is_expanded(tmp_path, monkeypatch):
 def test_a_given_folder_without_the_file_is_an_error_even_if_another_has_it(tmp_path, server):
     address, seen = server
     put(cache_folder() / "toy/toy.gz")
-    with pytest.raises(DataError, match="The data folder given lacks it"):
+    with pytest.raises(DataError, match="The given data folder does not contain it"):
         locate(from_urls(f"{address}/good"), tmp_path)
     assert seen == []
 

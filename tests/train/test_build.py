@@ -74,10 +74,10 @@ def test_pixels_that_the_task_has_rounded_keep_its_bits(images):
         ("model.r_max=2", "ring must be two radii in 0..1"),
         ("model.input_bits=17", r"input_bits must be in 2\.\.16, got 17"),
         ("model.bits=9", r"bits must be in 2\.\.8, got 9"),
-        ("model.n_h=64", r"model\.n_h=64 means nothing to a stack; its size is model\.width"),
-        ("model.map=projunn", r"model\.map='projunn' means nothing to a stack"),
+        ("model.n_h=64", r"model\.n_h=64 has no effect on a stack; its size is model\.width"),
+        ("model.map=projunn", r"model\.map='projunn' has no effect on a stack"),
         ("model.width=10000000000", r"model\.width=10000000000 and model\.pairs=4 needs .* GB"),
-        ("train.optimizer=adam", r"train\.decay=0\.01 is of the optimizer adamw, not of 'adam'"),
+        ("train.optimizer=adam", r"train\.decay=0\.01 needs the optimizer adamw, not 'adam'"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(setting, message):

@@ -59,7 +59,7 @@ def test_checkpoints_are_in_the_order_of_their_steps(tmp_path):
     (tmp_path / "step-99999999999-copy.safetensors").touch()  # somebody's own
     newest = checkpoints.files(tmp_path)[-1]
     newest.write_bytes(newest.read_bytes()[:-5])
-    with pytest.raises(CheckpointError, match=r"step-2000000000\S* is damaged.*go on from step-100000000"):
+    with pytest.raises(CheckpointError, match=r"step-2000000000\S* is damaged.*continue from step-100000000"):
         checkpoints.load(newest)
 
 
@@ -90,7 +90,7 @@ def test_damage_names_the_file_and_the_way_out(tmp_path):
     checkpoints.save(tmp_path, sample(1))
     path = checkpoints.save(tmp_path, sample(2))
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(CheckpointError, match=r"step-00000002\.safetensors is damaged.*go on from step-00000001"):
+    with pytest.raises(CheckpointError, match=r"step-00000002\.safetensors is damaged.*continue from step-00000001"):
         checkpoints.load(path)
 
 

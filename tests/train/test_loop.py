@@ -167,7 +167,7 @@ def test_a_run_already_there_is_not_overwritten(tiny, tmp_path):
     recipe = resolve("copy", bits=4, settings=[*tiny, "train.steps=1"])
     start(recipe, tmp_path, quiet=True)
     before = (tmp_path / "model.safetensors").read_bytes()
-    with pytest.raises(SettingsError, match="already holds a run; `qornn resume"):
+    with pytest.raises(SettingsError, match="already holds a run; continue it with `qornn resume"):
         start(recipe, tmp_path, quiet=True)
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
@@ -226,7 +226,7 @@ def test_a_polite_kill_stops_an_evaluation_and_resuming_repeats_it(number, split
         return original(self, part, index, size, **options)
 
     monkeypatch.setattr(Copy, "batch", batch)
-    with pytest.raises(Interrupted, match=rf"interrupted at step {steps} of 6, saved; `qornn resume .*cut` goes on"):
+    with pytest.raises(Interrupted, match=rf"interrupted at step {steps} of 6, saved; `qornn resume .*cut` continues"):
         start(recipe, tmp_path / "cut", quiet=True)
     assert len(asked) <= 3  # of 20
     assert not (tmp_path / "cut" / "model.safetensors").exists()
@@ -307,7 +307,7 @@ def test_missing_moments_are_refused(optimizer, tiny, tmp_path):
     for lost in (moments, moments[:1], [key for key in moments if "recurrence.U_raw/" in key]):
         path.write_bytes(whole)
         reseal(path, lambda tensors, facts, lost=lost: [tensors.pop(key) for key in lost])
-        with pytest.raises(CheckpointError, match=r"step-00000002.* lacks the optimizer's .*; delete it"):
+        with pytest.raises(CheckpointError, match=r"step-00000002.* does not contain the optimizer's .*; delete it"):
             resume(tmp_path, quiet=True)
 
 

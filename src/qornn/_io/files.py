@@ -1,4 +1,4 @@
-"""Writing so that a reader, a full disk or kill -9 never meets half a file."""
+"""Writing files so that no reader ever sees half a file, even after a full disk or kill -9."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def reporting(path: Path) -> Iterator[None]:
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """What the system says, and the way out."""
+    """The system's message, and what to do."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -227,7 +227,7 @@ def _make_alike(path: Path, state: os.stat_result) -> None:
 
 
 def _left(path: Path) -> bool:
-    """Whether no process has it open to write; who cannot tell lets it be."""
+    """Whether no process has it open for writing. False if that cannot be found out."""
     try:
         handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:

@@ -1,4 +1,4 @@
-"""Folders that are written: by one process at a time, and never over somebody else's."""
+"""Folders that are written: by one process at a time, and never over other files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def left_by(folder: Path) -> str | None:
 
 
 def is_free(out: Path) -> bool:
-    """Whether the folder is new, or empty but for what a killed process of ours left; refuse what is no folder."""
+    """Whether the folder is new, or empty except for leftovers of a killed process. Refuse what is not a folder."""
     with reporting(out):
         real = Path(os.path.realpath(out))
     nearest = next(path for path in (real, *real.parents) if path.exists())
@@ -87,7 +87,7 @@ def _take(path: Path, folder: Path) -> int:
         handle = os.open(path, flags, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise SettingsError(f"{path} is no regular file, so {folder} cannot be locked; delete it")
+                raise SettingsError(f"{path} is not a regular file, so {folder} cannot be locked; delete it")
             if flock.take(handle) is False:
                 owner = os.read(handle, 20).split(b" ")[0].decode("ascii", "replace") or "unknown"
                 raise SettingsError(

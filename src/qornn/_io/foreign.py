@@ -1,4 +1,4 @@
-"""Reading what somebody else may have written: a regular file, whole, within limits, or refused in one line."""
+"""Reading files that others may have written: regular files within limits, or an error in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 200  # characters of a reason
 
 
 class Unreadable(ValueError):
-    """Why a file cannot be read; who asked for it says which, and the way out."""
+    """Why a file cannot be read. The caller adds the name of the file and what to do."""
 
 
 def read_bytes(path: Path, *, largest: int = LARGEST) -> bytes:
@@ -32,7 +32,7 @@ def read_bytes(path: Path, *, largest: int = LARGEST) -> bytes:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file; a name that no system takes is none's."""
+    """Whether there is such a file. False for a name that the system does not allow."""
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -63,7 +63,7 @@ class Baseline(nn.Module, ABC):
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
-        """Inside, its weights are on so many bits, whatever it was trained with; None: quantizers off."""
+        """Inside the context its weights have this many bits, whatever it was trained with. None: quantizers off."""
         q_W, q_U = (None if bits is None else (q or Uniform(bits)).with_bits(bits) for q in (self.q_W, self.q_U))
         with having(self, q_W=q_W, q_U=q_U):
             yield

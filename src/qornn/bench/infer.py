@@ -32,7 +32,7 @@ BITS, ACTIVATION_BITS, N_O = 4, 12, 10
 T = 784  # MNIST pixel by pixel
 BATCH, BATCH_T = 128, 98  # a step costs the same at every t, so fewer are measured
 TURNS = 10  # at batch 1 a call is some milliseconds: it is timed more often, at little cost
-CALIBRATED = 50  # steps; an untrained 4-bit W may grow, and α_h should not follow it to the sky
+CALIBRATED = 50  # steps; states of an untrained 4-bit W may grow, and α_h should not grow with them
 TARGETS = ("cortex-m4", "cortex-m0", "rv32")
 STRUCTURED, STRUCTURED_SIZE = ("hadamard", "cycle"), 256  # no W stored: the cheapest steps we have
 LAYOUT = "packed"  # on devices flash is what is scarce
@@ -77,7 +77,7 @@ def bench_infer(
 
 
 def make_program(n_h: int, *, readout: Literal["float", "int8"] = "float") -> IntegerProgram:
-    """The paper's pmnist network, untrained: one scale a matrix, ReLU, pixels in, the last state read in float."""
+    """The paper's pmnist network, untrained: one scale per matrix, ReLU, pixels in, the last state read in float."""
     return _lowered(n_h, {"activation": "relu"}, readout=readout)
 
 
@@ -114,7 +114,7 @@ def _bench_structured(map: str, targets: Iterable[str], repeats: int, say: Calla
 
 
 def _bench_size(program: IntegerProgram, repeats: int, say: Callable[[str], None]) -> dict[str, Any]:
-    # In a batch everyone may use all processors, or one where threads cost more than they bring; the faster counts.
+    # In a batch each library may use all processors, or one if threads cost more than they gain; the faster counts.
     batch = _bench_batch(program, BATCH, BATCH_T, sorted({1, _cores()}), repeats, say)
     return {
         **_bench_batch(program, 1, T, [1], repeats * TURNS, say),

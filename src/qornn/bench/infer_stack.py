@@ -28,7 +28,7 @@ PEER_UNITS: Final = 64
 
 
 def make_stack() -> IntegerProgram:
-    """The network for FordA, untrained: four samples a step, 16 outputs and 16 pairs, two layers, 4 bits, the mean."""
+    """The network for FordA, untrained: four samples per step, width and pairs 16, two layers, 4 bits, the mean."""
     generator = torch.Generator().manual_seed(0)
     model = Stack.rotations(
         WINDOW, 2, width=16, pairs=16, layers=2, bits=4, state_bits=8, pool="mean", generator=generator

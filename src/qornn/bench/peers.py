@@ -1,4 +1,4 @@
-"""What others offer for the same job: recurrent networks of onnxruntime and torch, float and dynamically quantized."""
+"""Other libraries for the same job: recurrent networks of onnxruntime and torch, float and dynamically quantized."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The sizes, and what all are fed: x in 0..1; one input a step, the outputs read at the last step."""
+    """The sizes, and what all are fed: x in 0..1; one input per step, the outputs read at the last step."""
 
     n_h: int
     n_o: int

@@ -1,4 +1,4 @@
-"""The command line: one file a subcommand; torch is imported by the commands that need it."""
+"""The command line: one file per subcommand; torch is imported by the commands that need it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _check_working_directory() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of ours or of the system is one paragraph on standard error, not a traceback."""
+    """Run the command line. Errors of qornn and of the system are printed in one paragraph, without a traceback."""
     streams.take_any_text()
     try:
         _check_working_directory()

@@ -1,4 +1,4 @@
-"""qornn bench: how fast, against what, measured here and now."""
+"""qornn bench: speed compared with other libraries, measured on this machine."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ def run(
     ],
     shape: Annotated[
         list[str] | None,
-        typer.Option(help="train: copy, mnist or ptb; of a stack forda, smnist or ptb. Default: all. Repeatable."),
+        typer.Option(
+            help="train: copy, mnist or ptb; with --model stack forda, smnist or ptb. Repeatable. Default: all."
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="train: stack measures stacks of rotations against plain torch and torch.nn.LSTM."),
+        typer.Option(help="train: stack compares stacks of rotations with plain torch and torch.nn.LSTM."),
     ] = None,
     map: Annotated[
-        str | None, typer.Option(help="train: steps of this structured map against the dense network's.")
+        str | None, typer.Option(help="train: compare steps of this structured map with those of the dense network.")
     ] = None,
     program: Annotated[
         Path | None,
-        typer.Option(help="infer: this program alone (FILE.qornn), per sample, against an int8 LSTM of 64 units."),
+        typer.Option(help="infer: compare this program (FILE.qornn) with an int8 LSTM of 64 units, per sample."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; medians are given.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats. The output shows medians.")] = 5,
     json: Json = False,
 ) -> None:
-    """Measure ratios against peers in one run; run it on an otherwise idle machine.
+    """Measure speed ratios against other libraries in one run. Use an otherwise idle machine.
 
     Example: qornn bench train --shape mnist
 
@@ -150,8 +152,8 @@ def _show_infer(figures: dict[str, Any]) -> None:
         for name, found in structured.items()
     ]
     _show_samples(figures["stack"])
-    title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs a time step of the batch (medians)"
-    print_table(title, ["n_h", "batch", "who", "µs a step", "ours is faster", "model bytes"], rows)
+    title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs per time step of the batch (medians)"
+    print_table(title, ["n_h", "batch", "who", "µs per step", "ours is faster", "model bytes"], rows)
     measured = [("float V", figures["mcu"]), ("8-bit V", figures["mcu_int8_readout"])]
     measured += [(f"{name}, 4-bit V", found["mcu"]) for name, found in structured.items()]
     devices = [
@@ -161,7 +163,7 @@ def _show_infer(figures: dict[str, Any]) -> None:
         for readout, found_on in measured
         for target, found in found_on.items()
     ]
-    columns = ["target", "readout", "instructions a step", "flash bytes", "RAM bytes", "layout"]
+    columns = ["target", "readout", "instructions per step", "flash bytes", "RAM bytes", "layout"]
     print_table("Emulated devices; instructions, not cycles", columns, devices)
     print_targets(figures.get("targets", []))
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def run(
     what: Annotated[str, typer.Argument(help="A run folder, a program file or zoo:NAME.")],
     bits: Annotated[
-        str | None, typer.Option("--bits", help="Quantize to this many bits first, without retraining (PTQ).")
+        str | None, typer.Option("--bits", help="Quantize weights to this many bits first, without retraining (PTQ).")
     ] = None,
     activation_bits: Annotated[
         int | None,
         typer.Option(
             "--activation-bits",
-            help="State bits. With this option `value` is the integer network's score. A stack has its trained ones.",
+            help="State bits. With this option `value` is the integer network's score. A stack uses its trained bits.",
         ),
     ] = None,
     set: Annotated[
@@ -48,7 +48,7 @@ def run(
     if Path(what).is_dir():
         task, figures = _of_run(Path(what), bits, activation_bits, other, data_dir, device)
     elif bits is not None or activation_bits is not None:
-        raise SettingsError(f"{what} is a finished program; --bits and --activation-bits are for runs")
+        raise SettingsError(f"{what} is a finished program; --bits and --activation-bits work only on runs")
     else:
         task, figures = _of_program(what, other, data_dir)
     found = {
@@ -71,7 +71,7 @@ def run(
 def _task_settings(settings: list[str] | None) -> list[str]:
     for text in settings or []:
         if not text.startswith("task."):
-            raise SettingsError(f"{text!r}: a trained network is what it is; --set takes task.NAME=VALUE here")
+            raise SettingsError(f"{text!r}: a trained network cannot be changed; --set takes only task.NAME=VALUE here")
         if text.partition("=")[0].strip() == "task.name":
             raise SettingsError(f"{text!r}: a network is measured on the task that it was trained on")
     return settings or []
@@ -134,7 +134,7 @@ def _of_run(
 
 
 def _in_integers(trained: Run, task: Task, activation_bits: int | None) -> tuple[float | None, int | None, str | None]:
-    """The integer network's figure and state bits; one that cannot be lowered is no error where nobody asked for it."""
+    """The integer network's figure and state bits. A network that cannot be lowered is an error only if asked for."""
     from qornn.lowering.lower import lower
     from qornn.lowering.score import score
 

@@ -18,12 +18,16 @@ def run(
     file: Annotated[Path, typer.Argument(help="A program file, as `qornn lower` writes it.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="A folder for C, a file for ONNX.")],
     to: Annotated[str, typer.Option("--to", help="c or onnx.")] = "c",
-    name: Annotated[str | None, typer.Option(help="C: prefix of every symbol and file. ONNX: the graph's.")] = None,
-    layout: Annotated[str, typer.Option(help="C: how weights lie: packed, at their bits.")] = "packed",
+    name: Annotated[
+        str | None, typer.Option(help="C: prefix of every symbol and file. ONNX: name of the graph.")
+    ] = None,
+    layout: Annotated[
+        str, typer.Option(help="C: how weights are stored. packed: side by side, without unused bits.")
+    ] = "packed",
     vector_steps: Annotated[
         int | None, typer.Option(help="C: steps of each sequence in the test vectors.", show_default="64")
     ] = None,
-    single_step: Annotated[bool, typer.Option("--single-step", help="ONNX: one step, for streams.")] = False,
+    single_step: Annotated[bool, typer.Option("--single-step", help="ONNX: a model of one step, for streams.")] = False,
     json: Json = False,
 ) -> None:
     """Write a program as C99 for microcontrollers, or as an ONNX model.

@@ -17,50 +17,57 @@ from qornn.errors import SettingsError
 
 def run(
     data: Annotated[Path, typer.Argument(help="An .npz or .csv file, or a folder of .npy files.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write: new, empty, or of the same fit.")],
-    bits: Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8; several, as 2,3,4,8, are compared.")] = "4",
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="The folder to write: new, empty, or from the same command.")
+    ],
+    bits: Annotated[
+        str, typer.Option("--bits", help="Weight bits, 2 to 8. Several, as in 2,3,4,8, are compared.")
+    ] = "4",
     task: Annotated[
-        str, typer.Option(help="classify, regress, or auto: labels that are not all whole: regress.")
+        str, typer.Option(help="classify, regress, or auto. auto: regress if some label is not a whole number.")
     ] = "auto",
-    test: Annotated[Path | None, typer.Option("--test", help="Held-out data, where DATA has none in it.")] = None,
+    test: Annotated[Path | None, typer.Option("--test", help="Test data, if DATA has no test set.")] = None,
     test_fraction: Annotated[
-        float | None, typer.Option(help="Share held out where there is no test set.", show_default="0.2")
+        float | None, typer.Option(help="Share of the data held out as test set, if there is none.", show_default="0.2")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="CSV: the label's column, by name or number from 1; else 'label', else the last.")
+        str | None,
+        typer.Option(
+            help="CSV: the label column, by name or by number from 1. Default: 'label', else the last column."
+        ),
     ] = None,
-    id: Annotated[str | None, typer.Option("--id", help="CSV, long: the column that tells sequences apart.")] = None,
-    time: Annotated[str | None, typer.Option("--time", help="CSV, long: the column that orders a sequence.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="CSV, long: the column of sequence ids. Default: id.")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="CSV, long: the column of times. Default: time.")] = None,
     group: Annotated[
         str | None,
         typer.Option(
-            help="CSV: the column that tells which sequences belong together, such as a person or a recording. Whole "
-            "groups are then held out. Default: no groups."
+            help="CSV: the column that names the group of each sequence, such as a person or a recording. Only whole "
+            "groups are held out. Default: no groups."
         ),
     ] = None,
     metric: Annotated[
         str,
         typer.Option(
-            help="What is measured and chooses the bits for classes: accuracy, or balanced, the mean recall of all "
-            "classes. Default: accuracy.",
+            help="The metric for classes, which also chooses the bits: accuracy, or balanced (the mean recall of all "
+            "classes). Default: accuracy.",
             show_default=False,
         ),
     ] = "accuracy",
     map: Annotated[
         str | None,
         typer.Option(
-            help="rotations: a stack of them. Any other map: a single orthogonal layer, with W by bjorck, projunn, "
-            "penalty or free, or not stored: hadamard, hadamard-block, cycle or delay.",
+            help="rotations: a stack of rotations. Any other map: a single orthogonal layer. Its W is stored (bjorck, "
+            "projunn, penalty, free) or not stored (hadamard, hadamard-block, cycle, delay).",
             show_default="rotations",
         ),
     ] = None,
-    layers: Annotated[int | None, typer.Option(help="rotations: layers.", show_default="2")] = None,
+    layers: Annotated[int | None, typer.Option(help="rotations: number of layers.", show_default="2")] = None,
     width: Annotated[int | None, typer.Option(help="rotations: outputs between the layers.", show_default="24")] = None,
     pairs: Annotated[
         int | None, typer.Option(help="rotations: pairs of units in each layer.", show_default="as --width")
     ] = None,
     skip: Annotated[
-        bool | None, typer.Option("--skip/--no-skip", help="rotations: connections past each layer.")
+        bool | None, typer.Option("--skip/--no-skip", help="rotations: skip connections. Default: --skip.")
     ] = None,
     differences: Annotated[
         bool | None,
@@ -73,55 +80,58 @@ def run(
     missing: Annotated[
         str | None,
         typer.Option(
-            help="refuse or hold. rotations: hold takes the last value for a missing one, on the device too.",
+            help="Missing values: refuse or hold. hold (rotations only) uses the last value, on the device too.",
             show_default="refuse",
         ),
     ] = None,
     n_hidden: Annotated[
         int | None,
-        typer.Option(help="Units of a single layer. rotations: both --width and --pairs.", show_default="64"),
+        typer.Option(help="Units of a single layer. rotations: sets both --width and --pairs.", show_default="64"),
     ] = None,
     window: Annotated[
         int | None, typer.Option(help="Samples that the network reads per step. Default: chosen on held-out data.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Most epochs. Default: the estimator's.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Maximum number of epochs. Default: the estimator's.")] = None,
     activation_bits: Annotated[
         int | None,
         typer.Option("--activation-bits", help="State bits, 4 to 16.", show_default="12; rotations: 8, in training"),
     ] = None,
     class_weight: Annotated[
-        str | None, typer.Option(help="balanced: rare classes weigh as much as common ones.")
+        str | None, typer.Option(help="balanced: rare classes weigh as much as common ones. Default: none.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of weights, of the order of data, and of what is held out.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of weights, data order and held-out parts.")] = 0,
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where to verify the C: host, cortex-m4, …; repeatable; else host, and cortex-m4 if it can be."
+            help="Where to verify the C: host, cortex-m0, cortex-m4, cortex-m55, rv32 or atmega328p. Repeatable. "
+            "Default: host, plus cortex-m4 if its tools are installed."
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Prefix of every C symbol; else made from DATA.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Prefix of every C symbol. Default: made from the name of DATA.")
+    ] = None,
     device: Device = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no messages on standard error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no messages on standard error.")] = False,
     json: Json = False,
 ) -> None:
     """Train on your own sequences, measure on held-out ones, and write integers, verified C and a report.
 
-    .npz: x_train, y_train and, if there are, x_test, y_test; or x, y. x is (N, T) or (N, T, channels). Where lengths
-    differ, x is padded and lengths_train, lengths_test or lengths (N,) hold the true ones. groups_train, groups_test or
-    groups (N,) tell which sequences belong together, such as those of one person.
+    .npz: x_train, y_train and optionally x_test, y_test; or x, y. x is (N, T) or (N, T, channels). If lengths differ, x
+    is padded and lengths_train, lengths_test or lengths (N,) hold the true ones. groups_train, groups_test or groups
+    (N,) name the group of each sequence, such as a person.
 
-    .csv, one series a row: a column of labels, all others are samples; empty cells at a row's end are a shorter
-    series. .csv, long: a header with id, time, label, and the other columns are channels; one sample a row.
+    .csv, one series per row: one column of labels, all others are samples. Empty cells at a row's end make a shorter
+    series. .csv, long: one sample per row, a header with id, time and label; the other columns are channels.
 
-    Folder of .npy: x.npy, y.npy (names as in .npz); CLASS/*.npy, one sequence (T,) or (T, channels) a file, perhaps
+    Folder of .npy: x.npy, y.npy (names as in .npz); CLASS/*.npy, one sequence (T,) or (T, channels) per file, also
     within train/ and test/; or *.npy with labels.csv, whose lines are file,label or file,label,group.
 
-    Without a test set, --test-fraction of each class is held out by the seed. With groups, every part that is held out
-    is whole groups. Several widths are compared on a further fifth of the training data; chosen is the smallest within
-    one point of the best, and the test set has no say.
-    Missing values (NaN, or empty cells inside a series) are refused with row and column; --missing hold takes the last
-    value of the channel in their place. A constant channel is kept. Test labels that training never shows
-    count as wrong. A rerun of the same command takes finished widths from OUT.
+    Without a test set, --test-fraction of each class is held out, drawn with the seed. With groups, whole groups are
+    held out. Several bit widths are compared on a further fifth of the training data: the smallest within one point of
+    the best is chosen. The test set is not used for this choice.
+    Missing values (NaN, or empty cells inside a series) are an error that names row and column; with --missing hold the
+    last value of the channel is used instead. A constant channel is kept. Test labels that do not occur in training
+    count as wrong. A rerun of the same command reuses finished widths in OUT.
 
     OUT holds model.qornn, c/, report.html, result.json and each width as k4.qornn.
 
@@ -167,7 +177,7 @@ def run(
         figures = fit(settings)
     except KeyboardInterrupt:
         kept = ", ".join(sorted(path.name for path in out.glob("k*.qornn")))
-        told = f"kept in {out}: {kept}; the same command goes on from there" if kept else "no width was finished"
+        told = f"kept in {out}: {kept}; the same command continues from there" if kept else "no width was finished"
         typer.echo(f"stopped; {told}", err=True)
         raise typer.Exit(130) from None
     _show(figures, json)
@@ -211,7 +221,7 @@ def _show(figures: dict[str, Any], json: bool) -> None:
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:
-    """A table in a table as lines of its own."""
+    """Nested tables as separate lines."""
     return {f"{key}, {k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
 
 

@@ -1,4 +1,4 @@
-"""qornn list: every recipe, a line each."""
+"""qornn list: every recipe, one per line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from qornn.cli.output import print_json, print_table
 
 
 def run(json: Json = False) -> None:
-    """List the recipes: a task each, with every cell of the paper's tables.
+    """List the recipes: one per task, with every cell of the paper's tables.
 
     Example: qornn list
     """

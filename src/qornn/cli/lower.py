@@ -18,29 +18,42 @@ def run(
     bits: Annotated[str | None, typer.Option("--bits", help="Quantize the weights first, without retraining.")] = None,
     scheme: Annotated[
         str | None,
-        typer.Option(help="per-row, or paper: one factor for all rows; by default per-row, paper for a structured W."),
+        typer.Option(
+            help="Requantization: per-row, or paper (one factor for all rows). Default: per-row; paper for a "
+            "structured W."
+        ),
     ] = None,
     requant: Annotated[
-        str, typer.Option(help="multiplier; with --scheme paper also thresholds, or table for Python alone.")
+        str,
+        typer.Option(
+            help="How sums become states: multiplier. With --scheme paper also thresholds or table (Python only)."
+        ),
     ] = "multiplier",
     readout: Annotated[
         str | None,
         typer.Option(
-            help="float, or int8: an integer network to the end; by default float, or the integers V was trained as."
+            help="float or int8. With int8 the network has no floats at all. Default: float, or the integers that V "
+            "was trained as."
         ),
     ] = None,
     alpha_h: Annotated[
-        str | None, typer.Option(help="max, or a percentile of |h| such as 99.99; by default max where bits suffice.")
+        str | None,
+        typer.Option(
+            help="Range of the states: max, or a percentile of |h| such as 99.99. Default: max; 99.99 for a structured "
+            "W that rounds states of fewer than 12 bits at every step."
+        ),
     ] = None,
-    clip: Annotated[float, typer.Option(help="Saturate states at this part of alpha_h, such as 0.7.")] = 1.0,
+    clip: Annotated[float, typer.Option(help="Saturate states at this fraction of alpha_h, such as 0.7.")] = 1.0,
     refit: Annotated[
-        int, typer.Option(help="Train a readout of floats on this many batches, on the integer states.")
+        int, typer.Option(help="Batches on which a float readout is trained again, on the integer states.")
     ] = 0,
     input_bits: Annotated[
-        int | None, typer.Option(help="Bits of the inputs; by default the task's, else lossless.")
+        int | None, typer.Option(help="Bits of the inputs. Default: the task's, else lossless.")
     ] = None,
-    input_alpha: Annotated[float | None, typer.Option(help="alpha_i, as the paper's 1; lossless by default.")] = None,
-    sequences: Annotated[int, typer.Option(help="Calibration sequences of each split; 0 for all.")] = 10_000,
+    input_alpha: Annotated[
+        float | None, typer.Option(help="Range alpha_i of the inputs; the paper uses 1. Default: lossless.")
+    ] = None,
+    sequences: Annotated[int, typer.Option(help="Calibration sequences per split; 0: all.")] = 10_000,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:

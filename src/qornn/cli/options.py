@@ -15,8 +15,8 @@ Map = Annotated[
     str | None,
     typer.Option(
         "--map",
-        help="How W is kept orthogonal: bjorck, projunn, penalty or free; or a W that is not stored: hadamard, "
-        "hadamard-block, cycle or delay.",
+        help="How W is kept orthogonal: bjorck, projunn, penalty or free. Or a W that is not stored: hadamard, "
+        "hadamard-block, cycle or delay. Default: the recipe's.",
     ),
 ]
 Model = Annotated[
@@ -29,12 +29,14 @@ Model = Annotated[
 Bits = Annotated[str, typer.Option("--bits", help="Weight bits, 2 to 8, or fp for full precision.")]
 ActivationBits = Annotated[
     int | None,
-    typer.Option("--activation-bits", help="State bits, 4 to 16. Default: 12; for a stack the trained ones."),
+    typer.Option("--activation-bits", help="State bits, 4 to 16. Default: 12; the trained bits for a stack."),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", help="Folder with mnist/ (or MNIST/raw/) and ptb/; else $QORNN_DATA, else the cache."),
+    typer.Option(
+        "--data-dir", help="Folder with mnist/ (or MNIST/raw/) and ptb/. Default: $QORNN_DATA, else the cache."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""How figures leave the program: one JSON object, or a table for people."""
+"""Output of figures: one JSON object, or a table for people."""
 
 from __future__ import annotations
 

@@ -26,38 +26,45 @@ def run(
         str | None,
         typer.Argument(
             help="A table: performance, sizes, ablation, alphas, complexity, copy190, copy2000, pmnist360, ptb2048, "
-            "hyper, adding170, adding400, compute, literature, or structured, beyond the paper. A figure: instability, "
-            "copy-curves or pmnist-curves."
+            "hyper, adding170, adding400, compute, literature, or structured (not in the paper). A figure: "
+            "instability, copy-curves or pmnist-curves."
         ),
     ] = None,
     cells: Annotated[
         str | None, typer.Option(help="Only these cells: ids or parts of them, as in copy-bjorck-k8,pmnist-ptq.")
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(help="Wall time a cell may take over all sittings, as in 30m or 2h; then it is saved.")
+        str | None,
+        typer.Option(help="Total wall time of a cell, as in 30m or 2h. Then the cell is saved. Default: no limit."),
     ] = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Of the paper's training; the learning rates are compressed with it.")
+        float | None,
+        typer.Option(
+            help="Share of the paper's training steps. The learning-rate schedule is compressed to fit. "
+            "Default: all steps."
+        ),
     ] = None,
     set: Set = None,
     variant: Annotated[
-        str | None, typer.Option(help="Name of what --set changes; recorded beside the paper's.")
+        str | None, typer.Option(help="Name of the change that --set makes. Recorded beside the paper's cell.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of weights and data. Default: the recipe's.")] = None,
     runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs/reproduce"),
     results: Annotated[Path, typer.Option("--results", "--out", help="Folder of the records and pictures.")] = Path(
         "results"
     ),
-    show: Annotated[bool, typer.Option("--show", help="Train nothing: only what the records say.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Train nothing. Print the table from the records.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and their state.")] = False,
     engine: Annotated[str, typer.Option(help="local, or ray to spread cells over a cluster.")] = "local",
-    workers: Annotated[int, typer.Option(help="Cells at a time, with --engine ray.")] = 1,
-    docs: Annotated[Path | None, typer.Option(help="Make the tables in this Markdown page again.")] = None,
+    workers: Annotated[int, typer.Option(help="With --engine ray: cells that run at the same time.")] = 1,
+    docs: Annotated[Path | None, typer.Option(help="Update the tables in this Markdown page.")] = None,
     data_dir: DataDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Run a table or figure of the paper, measured beside published; a killed grid goes on where it stopped.
+    """Run a table or figure of the paper and print measured beside published figures.
+
+    A run that was stopped continues where it stopped when the same command is given again.
 
     Example: qornn reproduce performance --cells copy-bjorck-k8 --fraction 0.1
     """
@@ -106,15 +113,15 @@ def parse_time(text: str) -> float:
 
 
 def _carry_out(jobs: list[Job], engine: str, workers: int, budget: str | None) -> list[Outcome]:
-    """Run what is left of the grid; the jobs that failed."""
+    """Run the cells that are not recorded yet. Returns the jobs that failed."""
     from qornn.reproduce import cells
     from qornn.reproduce.engine import run as carry_out
     from qornn.reproduce.records import FINISHED
 
     open_jobs = [job for job in jobs if cells.state(job) not in FINISHED]
     if len(open_jobs) < len(jobs):
-        _say(f"{len(jobs) - len(open_jobs)} of {len(jobs)} cells are recorded already and stay as they are")
-    outcomes = carry_out(open_jobs, engine=engine, workers=workers)  # a wrong engine is told before the estimate
+        _say(f"{len(jobs) - len(open_jobs)} of {len(jobs)} cells are recorded already and are not run again")
+    outcomes = carry_out(open_jobs, engine=engine, workers=workers)  # a wrong engine is reported before the estimate
     if open_jobs:
         _say(_estimate(open_jobs, workers))
     failed = []
@@ -123,7 +130,7 @@ def _carry_out(jobs: list[Job], engine: str, workers: int, budget: str | None) -
             _say(_line(outcome))
             failed += [outcome] if outcome.error else []
     except (cells.Interrupted, KeyboardInterrupt) as stopped:
-        _say(f"{str(stopped) or 'interrupted'}; the same command goes on with the grid")
+        _say(f"{str(stopped) or 'interrupted'}; the same command continues")
         raise typer.Exit(130) from None
     return failed
 
@@ -225,7 +232,7 @@ def _renew(page: Path, results: Path) -> None:
 
 
 def _whole_records(results: Path) -> list[dict[str, Any]]:
-    """Records that tables can be made of; the others are named."""
+    """Records that tables can be made from. Damaged ones are named and skipped."""
     from qornn.reproduce.report_records import read_records
 
     whole, warnings = read_records(results) if results.is_dir() else ([], [])

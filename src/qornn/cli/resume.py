@@ -1,4 +1,4 @@
-"""qornn resume DIR: go on with a run."""
+"""qornn resume DIR: continue a run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from qornn.cli.train import finish
 
 def run(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps; else the one it was on.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="auto, cpu, cuda or mps. Default: the device it was trained on.")
+    ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
-    """Go on with a run from its newest checkpoint; the final weights are those of a run never interrupted.
+    """Continue a run from its newest checkpoint. The final weights equal those of an uninterrupted run.
 
     Example: qornn resume runs/copy-bjorck-k6-s0
     """

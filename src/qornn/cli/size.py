@@ -1,4 +1,4 @@
-"""qornn size: what a network weighs, by the paper's formula and in truth."""
+"""qornn size: the bytes of a network, by the paper's formula and as stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run(
     what: Annotated[
         str | None,
-        typer.Argument(help="A task, a run folder, a program file or zoo:NAME; without one, the paper's whole table."),
+        typer.Argument(help="A task, a run folder, a program file or zoo:NAME. Default: the paper's whole table."),
     ] = None,
     bits: Bits = "recipe",
     model: Model = "qornn",
@@ -74,11 +74,11 @@ def _print(title: str, figures: dict[str, Any], json: bool) -> None:
         for column, step in figures["operations"].items()
         for matrix, ops in step.items()
     ]
-    print_table("\nOperations a step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
+    print_table("\nOperations per step", ["arithmetic", "matrix", "mult.", "add.", "operands"], rows)
 
 
 def _of_program(path: Path) -> dict[str, Any]:
-    """A program's own figures: its true bounds and scales, not those of its shape."""
+    """A program's own figures: bounds and scales from its integers, not only from its shape."""
     from qornn.integer.program_size import of_program
     from qornn.zoo.opening import load_program
 
@@ -107,7 +107,7 @@ def _of_program(path: Path) -> dict[str, Any]:
 
 
 def _of_layer(p: IntegerProgram) -> dict[str, Any]:
-    """Of the only layer."""
+    """Figures of the only layer."""
     alphas = {"W": p.W.alpha, "U": p.U.alpha}
     alpha_W, alpha_U = (float(alpha.max()) for alpha in alphas.values())
     rows = {f"alpha_{name}_rows": alpha.tolist() for name, alpha in alphas.items() if alpha.ndim}
@@ -143,7 +143,7 @@ def _figures(recipe: Recipe) -> dict[str, Any]:
             task.n_i, m.n_h, bits=m.bits, bits_U=m.bits_U, one_hot=task.one_hot, input_bits=_input_bits(task)
         )
     else:
-        operations = {}  # the paper's table is of its own recurrence
+        operations = {}  # the paper's table covers only its own recurrence
     return {
         "task": task.name,
         "n_i": task.n_i,

@@ -1,4 +1,4 @@
-"""Standard output and error: they take any text, and what cannot be written to them is told in words."""
+"""Standard output and standard error: they accept any text, and write errors become messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def take_any_text() -> None:
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """Write standard output out at the end, where a failure can still be told: Python itself does it too late."""
+    """Flush standard output at the end, while a failure can still be reported; Python itself does it too late."""
     try:
         yield
     finally:
@@ -35,13 +35,13 @@ def flushed() -> Iterator[None]:
 
 
 def in_words(error: OSError) -> str:
-    """What the system said, and of which file, in one line."""
+    """The system's message and the file it is about, in one line."""
     said = error.strerror or str(error)
     return f"could not read or write: {said}" if error.filename is None else f"{os.fsdecode(error.filename)}: {said}"
 
 
 def _drop_output() -> None:
-    """Leave what is still unwritten to nobody, or Python would try once more at exit."""
+    """Discard what is still unwritten, or Python would try once more at exit."""
     with suppress(OSError):
         nobody = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nobody, sys.stdout.fileno())

@@ -20,16 +20,18 @@ def run(
         str,
         typer.Option("--activation-bits", help="State bits of --model stack, 4 to 16, or fp for float states."),
     ] = "recipe",
-    steps: Annotated[int | None, typer.Option(help="Training steps; else the recipe's epochs.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps. Default: as many as the recipe's epochs have.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of weights and data. Default: the recipe's.")] = None,
     device: Device = "auto",
     set: Set = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder, new or empty; else runs/TASK-….")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder, new or empty. Default: runs/TASK-….")] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Run a few batches and estimate time and memory.")] = False,
     json: Json = False,
 ) -> None:
-    """Train a network as its recipe says, in a folder that `qornn resume` can go on with.
+    """Train a network as its recipe says, in a folder that `qornn resume` can continue.
 
     Example: qornn train copy --bits 6 --set task.T0=200 --set train.lr=2e-4 --steps 1500
 
@@ -53,7 +55,7 @@ def run(
 
 
 def finish(training: Any, json: bool) -> None:
-    """Run the training and print its result; an interruption says how to go on."""
+    """Run the training and print its result. An interruption prints how to continue."""
     from qornn.train import Interrupted
     from qornn.train.distributed import rank
 

@@ -99,8 +99,8 @@ class Estimator(BaseEstimator):
         - `X`: N sequences, as (N, T), (N, T, C) or a list of (T_i,) or (T_i, C).
         - `y`: a label or value for each.
         - `groups` (None): what each sequence comes from, such as a person, a speaker or a recording: N labels of any
-          hashable kind. What is held out to decide by is then whole groups, as near to `validation_fraction` as they
-          allow. Nothing is held out where all are of one group, and a warning says so.
+          hashable kind. Whole groups are then held out, as near to `validation_fraction` as they allow. If all
+          sequences are of one group, nothing is held out, and a warning says so.
         """
         with _all_or_nothing(self), own_torch():
             check_settings(self)
@@ -112,7 +112,7 @@ class Estimator(BaseEstimator):
         raise NotImplementedError
 
     def to_raw(self, X: Any) -> np.ndarray | list[np.ndarray]:
-        """X as the int16 samples that `to_program()` and the exported C read, a window a step.
+        """X as the int16 samples that `to_program()` and the exported C read, one window per step.
 
         (N, T // window, window·C), or a list of such for sequences of different lengths.
         """
@@ -177,7 +177,7 @@ class Estimator(BaseEstimator):
     def _fit(
         self, sequences: Sequences, y: np.ndarray, groups: Any, *, classes: int | None, **task_options: Any
     ) -> None:
-        """Hold a part out, standardise, choose what is left open, and train."""
+        """Hold out a part, standardise, choose the settings that are left open, and train."""
         seed, design = seed_of(self.random_state), design_of(self)
         numbers = group_numbers(groups, len(sequences))
         held = held_out(y, design.held_fraction, seed, stratify=classes is not None, groups=numbers)
@@ -194,7 +194,7 @@ class Estimator(BaseEstimator):
 
 @contextmanager
 def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """A fit that fails leaves the estimator as it was: never the classes of one fit with the network of another."""
+    """A failed fit leaves the estimator unchanged, never with the classes of one fit and the network of another."""
     before = {**vars(estimator)}
     try:
         yield

@@ -17,54 +17,60 @@ from qornn.estimators.targets import classes_of, targets
 
 
 class QORNNClassifier(ClassifierMixin, Estimator):
-    """Classes of sequences by a recurrent network on `bits` bits.
+    """Classifies sequences with a recurrent network whose weights have `bits` bits.
 
-    X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels are of any kind. A 2-D X keeps its number of
-    columns, as scikit-learn asks; arrays of three dimensions and lists may have other lengths in predict.
+    X is (N, T), (N, T, C) or a list of arrays (T_i,) or (T_i, C); labels may have any type. A 2-D X keeps its number of
+    columns, as scikit-learn asks. Arrays of three dimensions and lists may have other lengths in predict.
 
-    - `map` ("rotations"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them,
-      rounded in training to the very integers of a device, so `predict` gives the same with and without `integer=True`.
-      Any other map is the paper's single layer, and names what keeps its W orthogonal: bjorck, projunn, penalty, free,
-      or a matrix that is not stored: hadamard, hadamard-block, cycle, delay.
-    - `layers` (2), `width` (24), `pairs` (None), `skip` (True): of rotations: their number, the outputs between them,
-      the pairs of units in each (None: as many as `width`), and whether each is also bypassed.
-    - `differences` (False): of rotations: whether the network also reads how much each channel changed since the sample
-      before, companded (a logarithm in integers), so that small changes count beside large levels. With "auto" two
-      networks, one of each kind, are compared on held-out data.
-    - `missing` ("refuse"): NaN in X is an error. With rotations "hold" takes the last value of the channel in its
-      place, on the device too; before the first one, the channel's mean.
-    - `dropout` (0.0): of rotations: the share of their outputs set to zero in training.
-    - `n_hidden` (None): units of a single layer (None: 64). With rotations, both `width` and `pairs`.
-    - `window` ("auto"): samples the network reads in one step. Samples at the end that fill no window are not seen.
-      With rotations "auto" takes the fewest samples that leave at most 60 steps, but no more than 192 numbers per
-      step; where lengths differ, the median counts. It compares that on held-out data with the fewest that leave at
-      most 250 steps, unless held-out data decides about `differences` or `warp`, or too few sequences are there to
-      hold some out. For a single layer it takes as many as leave 32 steps (n_hidden/2 below 64 units).
-    - `bits` (4): of the weights, 2 to 8. None is full precision, which has no integers.
-    - `activation` (None): of a single layer: relu, modrelu, identity or tanh. None is relu, or identity where W is not
+    "Rotations only" and "single layer only" say which kind of network a parameter is for; see `map`.
+
+    - `map` ("rotations"): the kind of network. "rotations" is a stack of linear recurrences with ReLU between them. It
+      is rounded in training to the integers of a device, so `predict` gives the same with and without `integer=True`.
+      Any other map is the paper's single layer and says how W stays orthogonal: bjorck, projunn, penalty, free; or a W
+      that is not stored: hadamard, hadamard-block, cycle, delay.
+    - `layers` (2): rotations only. Number of layers.
+    - `width` (24): rotations only. Outputs between the layers.
+    - `pairs` (None): rotations only. Pairs of units in each layer. None is as many as `width`.
+    - `skip` (True): rotations only. Whether each layer has a skip connection.
+    - `differences` (False): rotations only. Whether the network also reads how much each channel changed since the
+      sample before, companded (a logarithm in integers), so that small changes count beside large levels. "auto"
+      compares both on held-out data.
+    - `missing` ("refuse"): NaN in X is an error. "hold" (rotations only) uses the last value of the channel instead, on
+      the device too; before the first value, the channel's mean.
+    - `dropout` (0.0): rotations only. Share of the outputs between layers that is set to zero in training.
+    - `n_hidden` (None): units of a single layer. None is 64. With rotations it sets both `width` and `pairs`.
+    - `window` ("auto"): samples that the network reads per step. Samples at the end that fill no window are not used.
+      With rotations "auto" takes the fewest samples that leave at most 60 steps, but no more than 192 numbers per step;
+      where lengths differ, the median counts. It compares that on held-out data with the fewest samples that leave at
+      most 250 steps, unless held-out data decides about `differences` or `warp`, or there are too few sequences to hold
+      some out. For a single layer it leaves 32 steps (n_hidden/2 below 64 units).
+    - `bits` (4): bits of the weights, 2 to 8. None is full precision, which has no integers.
+    - `activation` (None): single layer only. relu, modrelu, identity or tanh. None is relu, or identity where W is not
       stored.
-    - `activation_bits` (None): of the states in the integer program, 4 to 16. With rotations they are rounded to as
-      many in training (None: 8). A single layer may be given others after fit (None: 12).
-    - `max_epochs` (None): of the training. None is 100 for a single layer. With rotations it is 30, or as many as make
-      3,000 steps of 64 sequences, or 6,000 of half as many and fewer.
-    - `lr` (None), `batch_size` ("auto"): of AdamW in one cycle with rotations (None: 0.012). Of Adam for a single layer
-      (None: 0.005), with warm-up and lr falling to a tenth; there `lr` is for 64 units or more, and fewer train with
-      lr·√(64/n_hidden).
-    - `noise` (None): deviation of the noise added to standardised samples in training. None is 0.03 with rotations,
-      0.1 for a single layer.
-    - `mixup` (None): a of Beta(a, a), by whose shares two sequences of one length, and their labels, are added up in
-      training. None is 0.3 with rotations and fewer than 4,000 sequences, else 0: sequences stay as they are.
-    - `warp` (None): in training, time runs faster and slower in every other sequence: six moments, evenly spaced, are
-      moved by this deviation, a share of the length. None is 0 or, with rotations, classes to learn and fewer than
-      1,000 sequences, 0.03: where `window` is "auto" held-out data decides.
-    - `validation_fraction` (None), `patience` (15): this share of every class is held out. With rotations (None: 0.25)
-      it decides what is left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
-      keeps the weights with the smallest loss there and stops `patience` epochs after it; an epoch of fewer than 16
-      batches counts as that share of one. Where fewer than twenty sequences would be held out none is.
+    - `activation_bits` (None): bits of the states in the integer program, 4 to 16. With rotations states are rounded to
+      these bits in training; None is 8. For a single layer it can be changed after fit; None is 12.
+    - `max_epochs` (None): maximum number of epochs. None is 100 for a single layer. With rotations it is 30, or as many
+      as make 3,000 steps of 64 sequences, or 6,000 of half as many and fewer.
+    - `lr` (None): learning rate. With rotations of AdamW in one cycle; None is 0.012. For a single layer of Adam with
+      warm-up, falling to a tenth; None is 0.005. With fewer than 64 units a single layer trains with lr·√(64/n_hidden).
+    - `batch_size` ("auto"): sequences per batch. "auto" depends on the number of sequences.
+    - `noise` (None): deviation of the noise added to standardised samples in training. None is 0.03 with rotations, 0.1
+      for a single layer.
+    - `mixup` (None): a of Beta(a, a). In training two sequences of one length, and their labels, are added with shares
+      drawn from it; 0 is off. None is 0.3 with rotations and fewer than 4,000 sequences, else 0.
+    - `warp` (None): in training, time runs faster and slower in every other sequence: six evenly spaced moments are
+      moved by this deviation, a share of the length; 0 is off. None is 0.03 with rotations, classes to learn and fewer
+      than 1,000 sequences, else 0. Where `window` is "auto", held-out data decides between 0.03 and 0.
+    - `validation_fraction` (None): share of every class that is held out. With rotations (None: 0.25) it decides about
+      settings that are left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
+      keeps the weights with the smallest loss on it. If fewer than twenty sequences would be held out, none is.
       `fit(X, y, groups=…)` holds out whole groups.
+    - `patience` (15): single layer only. Training stops this many epochs after the smallest held-out loss. An epoch of
+      fewer than 16 batches counts as that share of one.
     - `class_weight` (None): None, "balanced" or a dict from label to weight.
-    - `random_state` (None): a seed; None takes one from the system. The global generators are never touched.
-    - `device` ("auto"), `verbose` (False): auto, cpu, cuda or mps; a live bar and a line per epoch on standard error.
+    - `random_state` (None): a seed. None takes one from the system. The global generators are never used.
+    - `device` ("auto"): auto, cpu, cuda or mps.
+    - `verbose` (False): print a progress bar and a line per epoch on standard error.
 
     After fit: `classes_`, `n_iter_`, `history_` (losses by epoch), `mean_` and `std_` (of each channel), `window_`,
     `held_out_` (N,) (which sequences were held out).

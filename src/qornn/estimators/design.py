@@ -56,7 +56,7 @@ class Design(ABC):
         return min(self.window(part) for part in parts)
 
     def choices(self, sequences: Sequences, *, classes: bool) -> list[Design]:
-        """Designs with nothing left open, to be compared on held-out data; the first is taken where there is none."""
+        """Designs with no setting left open, to be compared on held-out data. Without such data the first is used."""
         return [self]
 
     def trains_on(self, held: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ class Design(ABC):
         return held
 
     def describe(self) -> str:
-        """What tells it from the other choices."""
+        """How this design differs from the other choices."""
         return f"window {self.asked.window}"
 
     @abstractmethod
@@ -77,10 +77,10 @@ class Design(ABC):
 
     @abstractmethod
     def batch(self, n: int) -> int:
-        """Sequences of a batch, of n to train on."""
+        """Batch size, for n training sequences."""
 
     def refuse(self, why: str, **unused: Any) -> None:
-        """Refuse parameters without a meaning here, where they are not what they are by default."""
+        """Refuse parameters that have no effect here, unless they have their defaults."""
         for name, default in unused.items():
             value = getattr(self.asked, name)
             value = value.item() if isinstance(value, np.generic) else value

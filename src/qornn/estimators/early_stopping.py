@@ -19,7 +19,7 @@ EPOCH = 16  # steps that an epoch counts as at least: a loss after fewer says li
 SMALLEST_GAIN = 1e-3  # of the watched loss, relative
 SOLVED = 1e-3  # of the naive loss: nothing is left to learn
 EVALUATED = 512  # sequences at once
-LINES = 100  # told of a whole cycle
+LINES = 100  # at most, printed during a whole cycle
 
 
 class _Enough(Exception):
@@ -37,7 +37,7 @@ class EarlyStopping(Trainer):
     kept: dict[str, Tensor]
 
     def fit(self, patience: int) -> list[dict[str, float]]:
-        """Train; the model is left with the best weights. One record an epoch is returned."""
+        """Train; the model is left with the best weights. Return one record per epoch."""
         self.patience, self.history, self.kept = patience * max(EPOCH / self.steps_per_epoch, 1.0), [], {}
         self._smallest, self._since, self._losses = math.inf, 0, list[float]()
         try:
@@ -48,7 +48,7 @@ class EarlyStopping(Trainer):
             raise KeyboardInterrupt(str(error)) from error
         except DivergenceError as error:
             raise DivergenceError(
-                f"training diverged at step {self.step}; standardise outliers away, use a smaller lr "
+                f"training diverged at step {self.step}; remove outliers from X, use a smaller lr "
                 f"(now {self.settings.lr:g}) or more bits"
             ) from error
         self.model.load_state_dict(self.kept)
@@ -71,7 +71,7 @@ class EarlyStopping(Trainer):
         return True
 
     def _watches(self) -> bool:
-        """Whether what is held out is looked at now."""
+        """Whether to evaluate on the held-out part now."""
         return True
 
     def _judge(self, epoch: dict[str, float]) -> None:
@@ -98,14 +98,14 @@ class EarlyStopping(Trainer):
 
 
 class WholeCycle(EarlyStopping):
-    """Goes through the whole schedule and keeps the last weights; what is held out is looked at once, at the end."""
+    """Runs the whole schedule and keeps the last weights. The held-out part is evaluated once, at the end."""
 
     def fit(self, patience: int = 1) -> list[dict[str, float]]:
         """Train; patience has no meaning."""
         return super().fit(patience)
 
     def _is_told(self, epoch: int) -> bool:
-        """Of thousands of short epochs, a hundred."""
+        """At most a hundred lines are printed, even for thousands of short epochs."""
         return epoch % -(-self.settings.epochs // LINES) == 0
 
     def _watches(self) -> bool:

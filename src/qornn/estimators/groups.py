@@ -25,7 +25,9 @@ def group_numbers(groups: Any, n: int) -> np.ndarray | None:
     found = np.empty(n, np.int64)
     for row, label in enumerate(labels):
         if _is_missing(label):
-            raise SettingsError(f"groups holds {label} at row {row}, no group; name it, or drop that sequence")
+            raise SettingsError(
+                f"groups holds {label} at row {row}, which is not a group; name one, or drop that sequence"
+            )
         try:
             found[row] = numbers.setdefault(label, len(numbers))
         except TypeError as error:
@@ -65,7 +67,7 @@ def _pick(counts: np.ndarray, fraction: float, order: np.ndarray) -> np.ndarray:
 
 
 def _distance(held: np.ndarray, total: np.ndarray, fraction: float) -> float:
-    """From the wanted share: of all sequences, and of each class, in which rare ones count as much."""
+    """Distance from the requested share of all sequences and of each class; all classes count equally."""
     return float(abs(held.sum() / total.sum() - fraction) + np.abs(held / total - fraction).mean())
 
 

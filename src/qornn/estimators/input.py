@@ -1,4 +1,4 @@
-"""What people hand to an estimator as X: tables, arrays and lists of sequences, read into one padded array."""
+"""The X of an estimator: tables, arrays and lists of sequences, read into one padded array."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _from_list(X: Any) -> Sequences:
         try:
             part = _numbers(np.asarray(sequence), f"sequence {row}")
         except ValueError as error:
-            raise SettingsError(f"sequence {row} is no array of numbers (T, C): {error}") from error
+            raise SettingsError(f"sequence {row} is not an array of numbers (T, C): {error}") from error
         part = part[:, None] if part.ndim == 1 else part
         if part.ndim != 2 or not part.size:
             raise SettingsError(

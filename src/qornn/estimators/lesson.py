@@ -77,7 +77,7 @@ class Lesson:
 
 
 def _tell(number: int, of: int, what: str, began: float) -> None:
-    """Which of the networks is trained now, and how long it takes if each takes as long as those before."""
+    """The number of the network that is trained now, and the time left if each takes as long as those before."""
     done = number - 1
     seconds = (time.monotonic() - began) / max(done, 1) * (of - done)
     more = f", about {seconds:.0f} s more" if done else ""

@@ -75,7 +75,7 @@ class Network(ABC):
 
     @abstractmethod
     def lower(self, seen: Any, *, activation_bits: int, **facts: Any) -> IntegerProgram:
-        """The network and its normalisation as integers; `facts` are said in the program's provenance."""
+        """The network and its normalisation as integers. `facts` are stored in the program's provenance."""
 
     def work(self, steps: int) -> int:
         """Multiplications in that many steps, roughly."""
@@ -87,7 +87,9 @@ class Network(ABC):
         y = np.concatenate([runner.run(part.x, part.lengths) for part in map(self.inputs, chunks(sequences))])
         if not np.isfinite(y).all():
             largest = np.nanmax(np.abs(sequences.samples().astype(np.float64)))
-            raise SettingsError(f"answers overflow float64: X holds samples of {largest:.3g}, far beyond training's")
+            raise SettingsError(
+                f"answers overflow float64: X holds samples of {largest:.3g}, far larger than in training"
+            )
         return y
 
     def integer_outputs(self, program: IntegerProgram, sequences: Sequences) -> np.ndarray:
@@ -101,13 +103,13 @@ class Network(ABC):
         return program.input.clip(program.input.from_floats(samples)).astype(np.int16)
 
     def check_targets(self) -> None:
-        """A device answers in float32: refuse values that it cannot hold, warn of those that it hardly tells apart."""
+        """A device answers in float32: refuse values that it cannot hold, warn if it can hardly distinguish them."""
         with torch.no_grad():
             V, b_o = (float(p.abs().max()) for p in (self.model.V, self.model.b_o))
         largest = max(V, b_o) * self.scale + abs(self.shift)
         if largest > FLOAT32:
             raise SettingsError(
-                f"values near {largest:.3g} are past {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
+                f"values near {largest:.3g} exceed {FLOAT32:.3g}, the largest float32 of a device; divide y by a "
                 "constant before fit, and multiply the answers by it"
             )
         if 0 < V * self.scale < SMALLEST:
@@ -124,7 +126,7 @@ class Network(ABC):
 
 
 def chunks(sequences: Sequences) -> Iterator[Sequences]:
-    """The same sequences, so many at once."""
+    """The same sequences in batches of CHUNK."""
     return (sequences.rows(slice(start, start + CHUNK)) for start in range(0, len(sequences), CHUNK))
 
 

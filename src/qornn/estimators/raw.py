@@ -79,14 +79,14 @@ def raw_units(standard: Standard, reached: np.ndarray) -> np.ndarray:
     if len(past):
         c = int(past[0])
         raise SettingsError(
-            f"samples of channel {c} reach {reached[c]:.3g}, past what a float32 on a device holds; rescale X "
+            f"samples of channel {c} reach {reached[c]:.3g}, more than a float32 on a device holds; rescale X "
             "before fit"
         )
     coarse = np.flatnonzero((raw_scale > COARSE * std) & (not standard.raw))
     if len(coarse):
         c = int(coarse[0])
         warnings.warn(
-            f"channel {c} varies by {std[c]:.3g} about {mean[c]:.3g}: int16 samples of {raw_scale[c]:.3g} a unit "
+            f"channel {c} varies by {std[c]:.3g} about {mean[c]:.3g}: int16 samples of {raw_scale[c]:.3g} per unit "
             "are coarse; subtract a constant from it before fit and on the device",
             stacklevel=5,
         )

@@ -18,10 +18,10 @@ from qornn.estimators.targets import targets
 
 
 class QORNNRegressor(RegressorMixin, Estimator):
-    """One value per sequence by a recurrent network on `bits` bits.
+    """Predicts one value per sequence with a recurrent network whose weights have `bits` bits.
 
-    The parameters are those of QORNNClassifier but for `class_weight`. Targets are standardised for training;
-    predictions, the program and the exported C answer in the targets' own units.
+    The parameters are those of QORNNClassifier, except `class_weight`. Targets are standardised for training.
+    Predictions, the program and the exported C answer in the targets' own units.
     """
 
     def _learn(self, X: Any, y: Any, groups: Any) -> None:

@@ -29,7 +29,7 @@ class SingleRunner:
         return self._read(self._states(x, lengths, None).numpy())
 
     def nothing(self) -> np.ndarray:
-        """Those of the zero state."""
+        """Outputs of the zero state."""
         return self._read(np.zeros((1, len(self.W_q))))
 
     def step(self, x: np.ndarray, state: torch.Tensor | None) -> tuple[np.ndarray, torch.Tensor]:

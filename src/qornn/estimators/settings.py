@@ -28,7 +28,7 @@ MISSING: Final = ("refuse", "hold")
 
 
 def check_settings(estimator: Any) -> None:
-    """Everything that can be told before the data is looked at, whatever the map."""
+    """Check all parameters that can be checked before the data is read, for every map."""
     for name in ("patience", *(["max_epochs"] if estimator.max_epochs is not None else [])):
         check_count(name, getattr(estimator, name))
     for name in ("batch_size", "window"):
@@ -64,7 +64,7 @@ def real(name: str, value: Any, *, below: float = math.inf) -> float:
 
 
 def weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    """One weight a sample, the largest 1; None where there are none.  # (n,)"""
+    """One weight per sample, the largest 1; None where there are none.  # (n,)"""
     if sample_weight is None:
         return None
     try:
@@ -72,12 +72,12 @@ def weights(sample_weight: Any, n: int) -> np.ndarray | None:
     except (TypeError, ValueError) as error:
         raise SettingsError(f"sample_weight must hold numbers: {error}") from error
     if found.shape != (n,):
-        raise SettingsError(f"sample_weight must hold {n} numbers, one a sample, got shape {found.shape}")
+        raise SettingsError(f"sample_weight must hold {n} numbers, one per sample, got shape {found.shape}")
     bad = found[~(np.isfinite(found) & (found >= 0))]
     if bad.size:
         raise SettingsError(f"sample_weight must hold finite numbers of 0 or more, got {bad[0]:g}")
     if not found.any():
-        raise SettingsError("sample_weight is all 0, so that no sample counts; give one of them a weight")
+        raise SettingsError("sample_weight is 0 for every sample; give at least one sample a positive weight")
     return found / found.max()
 
 

@@ -45,7 +45,7 @@ class SingleLayer(Design):
     """h_t = σ(W_q h_{t−1} + U_q x_t), read out at the last step."""
 
     def check(self) -> None:
-        self.refuse("is of stacks, as in map='rotations', and this map has one layer of n_hidden units", **STACK)
+        self.refuse("is only for map='rotations'; this map has one layer of n_hidden units", **STACK)
         check_count("n_hidden", self.n_hidden)
 
     @property
@@ -128,14 +128,16 @@ class SingleNetwork(Network):
 
     def lower(self, seen: Seen | None, *, activation_bits: int, **facts: Any) -> IntegerProgram:
         if seen is None:
-            raise SettingsError("every state was zero in training; to_program(calibration=X) with data that varies")
+            raise SettingsError(
+                "every state was zero in training; call to_program(calibration=X) with data that varies"
+            )
         self.check_targets()
         inputs, raw_scale = raw_samples(self.standard, seen, self.model.recurrence.bits or 8)
         model = copy.deepcopy(self.model)
         with torch.no_grad():  # a device answers in the units of the targets
             model.V.mul_(self.scale)
             model.b_o.mul_(self.scale).add_(self.shift)
-        # Classes are told by the largest output, whatever its unit; values are answered in their own.
+        # The class is the largest output, whatever its unit; values have the units of the targets.
         readout: Any = None if (self.scale, self.shift) == (1, 0) else "float"
         program = lower(
             model,

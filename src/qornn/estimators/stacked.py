@@ -48,7 +48,7 @@ class StackOfRotations(Design):
 
     def check(self) -> None:
         asked = self.asked
-        self.refuse("is of a single layer, and map='rotations' has ReLU between its layers", activation=None)
+        self.refuse("is only for a single layer; map='rotations' has ReLU between its layers", activation=None)
         if asked.n_hidden is not None:
             check_count("n_hidden", asked.n_hidden)
             for name in ("width", "pairs"):
@@ -87,14 +87,14 @@ class StackOfRotations(Design):
         return (MIXUP if n < MIXED else 0.0) if self.asked.mixup is None else float(self.asked.mixup)
 
     def warp(self, n: int, *, classes: bool) -> float:
-        """Left open, never of values: they may be times or frequencies, which warping changes."""
+        """By default values are not warped: they may be times or frequencies, which warping changes."""
         return (WARP if n < WARPED and classes else 0.0) if self.asked.warp is None else float(self.asked.warp)
 
     def window(self, sequences: Sequences) -> int:
         return windows_of_stack(self.asked.window, sequences)[0]
 
     def common_window(self, parts: Sequence[Sequences]) -> int | str:
-        """Left open, unless some sequence is shorter than a window that may be chosen."""
+        """ "auto" stays "auto", unless some sequence is shorter than a window that may be chosen."""
         windows, shortest = windows_of_stack(self.asked.window, parts[0]), min(map(shortest_of, parts))
         if isinstance(self.asked.window, str):
             return "auto" if max(windows) <= shortest else min(*windows, shortest)
@@ -114,7 +114,7 @@ class StackOfRotations(Design):
         return type(self)(clone(self.asked).set_params(**params))
 
     def trains_on(self, held: np.ndarray) -> np.ndarray:
-        """All: a whole cycle needs nobody to stop it."""
+        """None is held out: a whole cycle needs no early stopping."""
         return np.zeros_like(held)
 
     def describe(self) -> str:

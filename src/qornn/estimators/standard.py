@@ -40,12 +40,12 @@ class Standard:
         return Standard(np.tile(self.mean, window), np.tile(self.std, window), self.raw, window)
 
     def channel(self, steps: np.ndarray) -> np.ndarray:
-        """Of what is said of every number of a step, what is said of each channel.  # (C,) -> (channels,)"""
+        """From one value per number of a step to one value per channel.  # (C,) -> (channels,)"""
         return steps[: len(steps) // self.window]
 
     def apply(self, sequences: Sequences) -> Sequences:
-        """In float64; padding becomes whatever it becomes."""
-        with np.errstate(over="ignore"):  # whoever answers refuses what is not finite
+        """In float64. Padding may become anything."""
+        with np.errstate(over="ignore"):  # values that are not finite are refused later
             return Sequences(((sequences.x - self.mean) / self.std).astype(np.float64, copy=False), sequences.lengths)
 
 

@@ -16,8 +16,8 @@ from qornn.train.surroundings import own_torch
 class Stream:
     """A sequence that arrives sample by sample: `step` gives the answer so far, in constant memory.
 
-    The answer changes with every whole window; before the first it is that of no data at all. A stream keeps the
-    network it was made from, also when the estimator is fitted once more.
+    The answer changes with every whole window. Before the first window it is the answer to no data. A stream keeps the
+    network it was made from, also when the estimator is fitted again.
     """
 
     def __init__(self, estimator: Any, *, integer: bool) -> None:
@@ -46,7 +46,7 @@ class Stream:
         x = np.asarray(from_torch(sample, "the sample"))
         channels = self._estimator.n_channels_
         if x.size != channels or x.ndim > 1 or x.dtype.kind not in "iufb" or not self._is_known(x):
-            raise SettingsError(f"a sample is {channels} finite numbers, one a channel; got {sample!r}")
+            raise SettingsError(f"a sample is {channels} finite numbers, one per channel; got {sample!r}")
         self._window.append(x.reshape(channels))
         if len(self._window) == self._estimator.window_:
             self._answer = self._estimator._answers(self._take(np.concatenate(self._window)[None, None]))[0]

@@ -1,4 +1,4 @@
-"""What people hand to an estimator as y."""
+"""The y of an estimator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels = y.tolist()
         missing = next((row for row, label in enumerate(labels) if label is None or label != label), None)
         if missing is not None:
-            raise SettingsError(f"y holds {labels[missing]} at row {missing}, no label; label or drop that sequence")
+            raise SettingsError(
+                f"y holds {labels[missing]} at row {missing}, which is not a label; label or drop that sequence"
+            )
         if not all(isinstance(label, str | int | float) for label in labels) or len({*map(type, labels)}) > 1:
             return _classes_of_objects(labels)
         y = y if isinstance(labels[0], str) else np.array(labels)

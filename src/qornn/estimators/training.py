@@ -34,7 +34,7 @@ def train(
     device: str,
     verbose: bool,
 ) -> list[dict[str, float]]:
-    """The model trained in place, on the CPU again at the end; one record an epoch."""
+    """The model trained in place, on the CPU again at the end; one record per epoch."""
     steps = max_epochs * task.steps_per_epoch(batch_size)
     settings = TrainSettings(
         lr=lr,

@@ -13,14 +13,33 @@ from qornn.integer.program import IntegerProgram
 
 
 def c(program: IntegerProgram, out: str | Path, *, name: str, **options: Any) -> Path:
-    """A folder of C99: weights, runtime, example and test vectors (c99/make.py says which options there are)."""
+    """Write a program as a folder of C99: weights, runtime, example, test vectors, README and Makefile.
+
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the folder to write.
+    - `name`: prefix of every C symbol and file name.
+    - `options`: these keywords:
+        - `layout` ("packed"): how weights are stored. "packed", side by side without unused bits, is the only choice.
+        - `vector_steps` (64): steps of each sequence in the test vectors.
+        - `command` (None): the command that the files name as their origin. None is this call.
+
+    Returns the folder. `qornn.verify.verify(folder)` compiles it and replays the test vectors.
+    """
     from qornn.export.c99.make import c
 
     return c(program, out, name=name, **options)
 
 
 def onnx(program: IntegerProgram, out: str | Path, **options: Any) -> Any:
-    """One ONNX file (onnx_scan/scan.py says which options there are)."""
+    """Write a program as one ONNX file, for onnxruntime. `onnx_scan/scan.py` describes inputs and outputs of the graph.
+
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the file to write.
+    - `options`: these keywords:
+        - `name` (None): name of the graph. None is "qornn", or "qornn_step" for a single step.
+        - `single_step` (False): a graph of one step, for streams, in place of one for whole sequences.
+        - `command` (None): the command that the file names as its origin. None is this call.
+    """
     from qornn.export.onnx_scan.scan import onnx
 
     return onnx(program, out, **options)

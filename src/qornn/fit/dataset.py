@@ -1,4 +1,4 @@
-"""What every reader hands on: sequences with their labels, checked, and what was noticed on the way."""
+"""What every reader returns: sequences with their labels, checked, and notes for the user."""
 
 from __future__ import annotations
 
@@ -101,4 +101,4 @@ def load_array(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except UNREADABLE as error:
-        raise DataError(f"{path} is no array of numbers or text: {error}; write it with numpy.save") from error
+        raise DataError(f"{path} is not an array of numbers or text: {error}; write it with numpy.save") from error

@@ -44,7 +44,7 @@ def measured(program: IntegerProgram, problem: Problem, window: int) -> Latency:
 
 
 def _running(program: IntegerProgram, sequences: Sequences) -> Iterator[np.ndarray]:
-    """Of each sequence the number of the class answered after every step.  # (steps,)"""
+    """For each sequence, the class answered after every step.  # (steps,)"""
     session, lengths = program.session(), sequences.lengths
     for row, x in enumerate(sequences.x):
         session.reset()

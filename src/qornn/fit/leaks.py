@@ -25,13 +25,13 @@ def told(train: Labelled, test: Labelled, *, drawn: bool) -> list[str]:
     found = [f"{equal} equal one in training"] if equal else []
     found += [f"{overlapping} overlap one in training"] if overlapping else []
     way = (
-        "name what belongs together with --group COLUMN, or an array `groups`"
+        "name the group of each sequence with --group COLUMN, or an array `groups`"
         if drawn
         else "split the data by recording, and name the recordings with --group COLUMN or `groups`"
     )
     return [
         f"of {len(test)} test sequences {' and '.join(found)}: windows of one recording seem to be on both sides, "
-        f"which makes the figures too good; {way}"
+        f"so the figures are too optimistic; {way}"
     ]
 
 

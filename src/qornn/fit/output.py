@@ -1,4 +1,4 @@
-"""The folder that a fit writes: its own, or none's; never over something else."""
+"""The folder that a fit writes: new, empty or its own. Other files are never overwritten."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check(out: Path, facts: dict[str, Any] | None = None) -> None:
         return
     held = _held(out)
     if held is None:
-        raise SettingsError(f"{out} exists and holds something else than a fit; choose another folder, or empty it")
+        raise SettingsError(f"{out} exists and holds other files than a fit; choose another folder, or empty it")
     if facts is None:
         return
     differing = [name for name in sorted({*facts, *held}) if json.loads(to_json(facts.get(name))) != held.get(name)]
@@ -34,12 +34,12 @@ def check(out: Path, facts: dict[str, Any] | None = None) -> None:
 
 
 def claim(out: Path, facts: dict[str, Any]) -> None:
-    """Say whose the folder is."""
+    """Mark the folder as one of a fit."""
     write_atomically(out / RECORD, to_json({"marker": MARKER, "facts": facts}, indent=1), own=True)
 
 
 def open_again(out: Path) -> None:
-    """Take the figures away: they are written last, and say that what lies beside them is whole and theirs."""
+    """Remove the figures. They are written last, so their presence means that the other files are complete."""
     with reporting(out):
         (out / RESULT).unlink(missing_ok=True)
 

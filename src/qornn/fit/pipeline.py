@@ -1,4 +1,4 @@
-"""The whole way: read, train each width, choose, export C, verify it, and write it all down."""
+"""The whole pipeline: read, train each width, choose, export C, verify it, and write the report."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def choose(widths: Sequence[Width], point: float) -> Width:
 
 
 def _facts(asked: Fit, problem: Problem, digest: str) -> dict[str, Any]:
-    """What the figures follow from, but for the width."""
+    """Everything the figures depend on, except the width."""
     model = width.make_estimator(problem.kind, 4, random_state=asked.seed, **asked.estimator)
     own = {key: value for key, value in model.get_params().items() if key not in ("bits", "verbose", "device")}
     chosen = {
@@ -130,7 +130,7 @@ def _facts(asked: Fit, problem: Problem, digest: str) -> dict[str, Any]:
 def _train(
     asked: Fit, problem: Problem, bits: Sequence[int], facts: dict[str, Any], say: Callable[[str], None]
 ) -> tuple[list[Width], dict[int, IntegerProgram], dict[int, str]]:
-    """Every width, finished ones from the folder; one that fails is told and left out, unless all do."""
+    """Train every width, or load it if finished. A width that fails is noted and left out, unless all fail."""
     key = hashlib.sha256(to_json({**facts, "choice": problem.chooses}).encode()).hexdigest()
     settings = {**asked.estimator, "random_state": asked.seed}
     widths: list[Width] = []
@@ -139,7 +139,7 @@ def _train(
     for number, k in enumerate(bits, 1):
         found = width.find(asked.out, k, key)
         if found is not None:
-            say(f"{k} bits ({number} of {len(bits)}): finished before, taken from {asked.out / f'k{k}.qornn'}")
+            say(f"{k} bits ({number} of {len(bits)}): finished earlier, loaded from {asked.out / f'k{k}.qornn'}")
         else:
             say(f"{k} bits ({number} of {len(bits)}): training on {len(problem.train)} sequences")
             try:
@@ -159,7 +159,7 @@ def _train(
 
 
 def _verify(asked: Fit, say: Callable[[str], None]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The C replayed on every target; where nobody named targets, what cannot be tried here is told and skipped."""
+    """Replay the C on every target. Default targets that cannot run here are noted and skipped."""
     targets, skipped = asked.targets or ("host",), []
     if asked.targets is None:
         lacking = [tool for tool in TOOLS if find_spec(tool) is None]

@@ -39,7 +39,7 @@ def curves_png(widths: Sequence[Width], loss: str) -> bytes:
 
 @own_style()
 def bits_png(widths: Sequence[Width], chosen: int, *, metric: str, baseline: float, choice: str) -> bytes:
-    """The score against the bits, on the test data and on what chose among them."""
+    """The score against the bits, on the test data and on the data that chose the width."""
     figure, axes = _figure((6.4, 3.8))
     bits = [width.bits for width in widths]
     axes.plot(bits, [width.choice for width in widths], "o--", color=FAINT, markerfacecolor="white", label=choice)
@@ -48,7 +48,7 @@ def bits_png(widths: Sequence[Width], chosen: int, *, metric: str, baseline: flo
     axes.plot([best.bits], [best.value], "o", color=BLUE, markersize=11, fillstyle="none", markeredgewidth=1.5)
     axes.axhline(baseline, **DASHED)
     axes.annotate(
-        "one answer for all",
+        "naive baseline",
         (1, baseline),
         (-2, 3),
         xycoords=("axes fraction", "data"),

@@ -1,4 +1,4 @@
-"""What is to be learned from the data, what is held out for it, and how an answer is judged."""
+"""The task to learn from the data, the parts that are held out, and the metric."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Problem:
         return 1 - float(np.square(truth - answers).sum() / np.square(truth - truth.mean()).sum())
 
     def baseline(self) -> float:
-        """The score on the test data of one answer for all: the commonest class, or the mean, of training.
+        """The naive baseline on the test data: always the commonest class, or the mean, of the training data.
 
-        Of balanced accuracy it is that of any class: 100 divided by the classes of the test data.
+        For balanced accuracy it is 100 divided by the number of classes in the test data.
         """
         if self.kind == "classify" and self.balanced:
             return 100 / len(np.unique(self.test.y))
@@ -105,7 +105,7 @@ def pose(
 def _with_test(
     data: Dataset, test_fraction: float | None, seed: int, *, by_class: bool
 ) -> tuple[Dataset, str, list[str]]:
-    """The data with a test part, the split in words, and what is to be said of it."""
+    """The data with a test part, the split in words, and notes for the user."""
     if data.test is not None and test_fraction is not None:
         raise SettingsError("the data has a test set already; leave out --test-fraction")
     if data.test is not None:
@@ -130,7 +130,7 @@ def _with_test(
 def _with_choice(
     train: Labelled, seed: int, *, choose: bool, by_class: bool
 ) -> tuple[Labelled, Labelled, str | None, list[str]]:
-    """What is trained on, what chooses the bits, the split in words, and what is to be said of it."""
+    """The training part, the part that chooses the bits, the split in words, and notes for the user."""
     if not choose:
         return train, train, None, []
     held = hold_out(train, CHOICE, seed, stream=12, by_class=by_class)
@@ -153,7 +153,7 @@ def kind_of(y: np.ndarray, task: str) -> str:
 
 
 def check_classes(y: np.ndarray) -> None:
-    """Two classes or more, and two sequences a class on average."""
+    """Two classes or more, and two sequences per class on average."""
     classes = np.unique(y)
     if len(classes) < 2:
         raise DataError(
@@ -161,8 +161,8 @@ def check_classes(y: np.ndarray) -> None:
         )
     if len(y) < 2 * len(classes):
         raise DataError(
-            f"{len(y)} training sequences for {len(classes)} classes are too few: two a class at least; join classes, "
-            "or if the labels are values to predict, add --task regress"
+            f"{len(y)} training sequences for {len(classes)} classes are too few: give at least "
+            "two per class, join classes, or add --task regress if the labels are values to predict"
         )
 
 
@@ -177,7 +177,7 @@ def _constant_channels(data: Dataset) -> list[str]:
     constant = np.flatnonzero((samples == samples[0]).all(0))
     if len(constant) == samples.shape[1]:
         raise DataError(
-            f"every sample of the training data is {samples[0].tolist()}; nothing can be learned: check the file"
+            f"every sample of the training data is {samples[0].tolist()}, so nothing can be learned; check the file"
         )
     return [f"{data.channel(int(c))} is constant in training and carries no information; it is kept" for c in constant]
 
@@ -198,7 +198,7 @@ def _test_labels(train: np.ndarray, test: np.ndarray) -> list[str]:
 
 def _check_values(train: np.ndarray, test: np.ndarray) -> None:
     if (train == train[0]).all():
-        raise DataError(f"every training value is {train[0]}; nothing can be learned: is it the right column?")
+        raise DataError(f"every training value is {train[0]}, so nothing can be learned; is it the right column?")
     if (test == test[0]).all():
         raise DataError(f"every test value is {test[0]}: R2 needs values that differ; give another test set")
 

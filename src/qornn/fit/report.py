@@ -58,11 +58,11 @@ def _title(figures: Mapping[str, Any]) -> str:
 
 def _summary(problem: Problem, figures: Mapping[str, Any]) -> tuple[str, ...]:
     value, baseline = (_score(problem, figures[key]) for key in ("value", "baseline"))
-    verdict = "" if figures["converged"] else " It has learned nothing beyond that."
+    verdict = "" if figures["converged"] else " The network is no better than the baseline."
     checks = [f"{c['target']} {_verdict(c)}" for c in figures["verification"]]
     return (
         f"{problem.metric.capitalize()} {value} on {len(problem.test)} held-out sequences, measured on the integer "
-        f"program itself; one answer for all gives {baseline}.{verdict}",
+        f"program itself; the naive baseline is {baseline}.{verdict}",
         f"Weights of {figures['bits']} bits, states of {figures['activation_bits']}, in {figures['true_bytes']} bytes. "
         f"C replayed against the program: {', '.join(checks) or 'nowhere'}.",
     )
@@ -75,7 +75,7 @@ def _verdict(check: Mapping[str, Any]) -> str:
 
 
 def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any]) -> Section:
-    choice = "held out to choose" if problem.chooses else "training"
+    choice = "held out to choose the width" if problem.chooses else "training"
     rows = tuple(
         Row(
             (
@@ -88,10 +88,11 @@ def _bits(problem: Problem, widths: Sequence[Width], figures: Mapping[str, Any])
     )
     columns = ("bits", choice, "test", "test, in floating point", "bytes", "epochs", "training time")
     note = (
-        f"Chosen is the smallest width within {'a point' if problem.kind == 'classify' else 'a hundredth'} of the best "
-        f"on {len(problem.choice)} {'held-out' if problem.chooses else 'training'} sequences; the test data had no say."
+        f"The smallest width within {'one point' if problem.kind == 'classify' else '0.01'} of the best on "
+        f"{len(problem.choice)} {'held-out' if problem.chooses else 'training'} sequences was chosen. The test data "
+        "was not used for this choice."
         if len(widths) > 1
-        else "One width was asked for; --bits 2,3,4,8 compares several."
+        else "Only one width was trained; --bits 2,3,4,8 compares several."
     )
     png = plots.bits_png(widths, figures["bits"], metric=problem.metric, baseline=figures["baseline"], choice=choice)
     picture = Picture("bits", f"{problem.metric} against the bits of the weights, the chosen width ringed", png)
@@ -104,7 +105,7 @@ def _values(problem: Problem, chosen: Width) -> Section:
     error = pairs[:, 1] - pairs[:, 0]
     rows = {
         "R2": _score(problem, chosen.value),
-        "root of the mean squared error": f"{math.sqrt(np.square(error).mean()):.4g}",
+        "root mean squared error": f"{math.sqrt(np.square(error).mean()):.4g}",
         "mean absolute error": f"{np.abs(error).mean():.4g}",
         "standard deviation of the true values": f"{pairs[:, 0].std():.4g}",
     }
@@ -134,8 +135,8 @@ def _latency(waited: Latency) -> Section:
 def _curves(problem: Problem, widths: Sequence[Width]) -> Section:
     loss = "cross-entropy" if problem.kind == "classify" else "squared error, standardised"
     watched = any("validation" in epoch for width in widths for epoch in width.history)
-    note = "The part that early stopping watches is drawn full, training faint." if watched else "The training loss."
-    picture = Picture("curves", f"{loss} by epoch, one line a width", plots.curves_png(widths, loss))
+    note = "Solid lines: the validation loss. Faint lines: the training loss." if watched else "The training loss."
+    picture = Picture("curves", f"{loss} by epoch, one line per width", plots.curves_png(widths, loss))
     return Section("curves", "Learning curves", (note,), pictures=(picture,))
 
 
@@ -147,10 +148,10 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
         **_layers(program),
         "parameters": f"{program.parameters}",
         **({"weights by the paper's formula, bytes": f"{shape.paper_bytes:.0f}"} if shape else {}),
-        "everything that must be stored, bytes": f"{program.true_bytes}",
+        "everything that is stored, bytes": f"{program.true_bytes}",
         "constants in flash, as exported, bytes": f"{exported.data_bytes}",
         "state and outputs in RAM, bytes": f"{exported.ram_bytes}",
-        "samples a step": f"{figures['window']}",
+        "samples per step": f"{figures['window']}",
         **(_operations(step) if step else _work(program)),
         "bits of the accumulator": f"{program.accumulator_bits}",
     }
@@ -159,7 +160,7 @@ def _memory(folder: Path, program: IntegerProgram, figures: Mapping[str, Any]) -
         Row((check["target"], _verdict(check), *(_or_none(check.get(name)) for name in names)))
         for check in figures["verification"]
     )
-    grids = [Grid("What the network weighs", ("", ""), _rows(rows))]
+    grids = [Grid("Size of the network", ("", ""), _rows(rows))]
     if measured:
         columns = ("target", "C against the program", *(name.replace("_", " ") for name in names))
         grids.append(Grid("Measured on the compiled C; flash with code, RAM without the stack", columns, measured))
@@ -180,8 +181,8 @@ def _work(program: IntegerProgram) -> dict[str, str]:
 
 def _operations(step: Step) -> dict[str, str]:
     return {
-        "multiplications a step": f"{step.input.mult + step.recurrent.mult}",
-        "additions a step": f"{step.input.add + step.recurrent.add}",
+        "multiplications per step": f"{step.input.mult + step.recurrent.mult}",
+        "additions per step": f"{step.input.add + step.recurrent.add}",
     }
 
 
@@ -194,11 +195,11 @@ def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any
     table = zip(names, given["raw_scale"], given["mean"], given["std"], strict=True)
     rows = tuple(Row((channel, *(f"{number:.6g}" for number in numbers))) for channel, *numbers in table)
     notes = (
-        f"Feed {name}_step {program.input.n_raw} int16 numbers: sample / raw unit, rounded, as {name}_quantize makes "
-        "them of floats. Mean and deviation are inside the program."
+        f"{name}_step takes {program.input.n_raw} int16 numbers: sample / raw unit, rounded. {name}_quantize makes "
+        "them from floats. Mean and deviation are part of the program."
         + (" A missing sample is -32768, or NaN as a float." if given.get("missing") == "hold" else "")
-        + ("" if window == 1 else f" A step takes {window} samples, in their order, with all channels of each."),
-        "The folder c/ says more in its README.md; `qornn verify` on it replays the test vectors again.",
+        + ("" if window == 1 else f" A step takes {window} samples in order, with all channels of each."),
+        "README.md in the folder c/ has more. `qornn verify` on that folder replays the test vectors again.",
     )
     count = program.input.n_raw
     left = "" if count <= CHANNELS else f", the first {CHANNELS} of {count}"
@@ -220,7 +221,7 @@ def _data(problem: Problem, figures: Mapping[str, Any]) -> Section:
         shortest, longest = int(np.min(steps)), int(np.max(steps))
         length = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
         rows.append(Row((name, f"{len(part)}", length, f"{part.x.x.shape[2]}")))
-    names = {"test": "test", "choice": "choice of bits", "validation": "validation, which training watches"}
+    names = {"test": "test", "choice": "choice of bits", "validation": "validation, used during training"}
     splits = {names[part]: how or "nothing is held out" for part, how in figures["split"].items()}
     grids = (
         Grid("Sequences", ("part", "sequences", "steps", "channels"), tuple(rows)),
@@ -231,7 +232,7 @@ def _data(problem: Problem, figures: Mapping[str, Any]) -> Section:
 
 def _settings(facts: Mapping[str, Any]) -> Section:
     rows = {key: "none" if value is None else str(value) for key, value in facts.items()}
-    return Section("settings", "Settings", (), (Grid("What the figures follow from", ("", ""), _rows(rows)),))
+    return Section("settings", "Settings", (), (Grid("Everything the figures depend on", ("", ""), _rows(rows)),))
 
 
 def _rows(texts: Mapping[str, str]) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""What a fit is asked for."""
+"""The settings of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qornn.verify import TARGETS
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What is asked for; an estimator's setting that is not here has the estimator's own default."""
+    """The settings. An estimator's setting that is not given has the estimator's own default."""
 
     data: Path
     out: Path
@@ -44,7 +44,7 @@ class Fit:
     def __post_init__(self) -> None:
         """Refuse now what would otherwise be refused after the training."""
         if not self.bits:
-            raise SettingsError("bits names no width; give one or several of 2..8, as in --bits 2,4,8")
+            raise SettingsError("bits is empty; give one or several of 2..8, as in --bits 2,4,8")
         for bits in self.bits:
             check_bits(bits)
         if self.metric not in METRICS:

@@ -17,7 +17,7 @@ def hold_out(part: Labelled, fraction: float, seed: int, *, stream: int, by_clas
     With groups they are whole groups, as near to that share as these allow.
     """
     if not 0 < fraction < 1:
-        raise SettingsError(f"--test-fraction must lie between 0 and 1, got {fraction}; 0.2 holds a fifth out")
+        raise SettingsError(f"--test-fraction must lie between 0 and 1, got {fraction}; 0.2 holds out a fifth")
     random, y = np.random.default_rng([seed, stream]), part.y
     if part.groups is not None:
         return hold_out_groups(part.groups, y if by_class else np.zeros(len(y)), fraction, random)
@@ -36,16 +36,16 @@ def hold_out_test(part: Labelled, fraction: float, seed: int, *, by_class: bool)
         return held
     if part.groups is None:
         raise DataError(
-            f"{len(held)} sequences are too few to hold {fraction:.0%} of them out for the test; give more, "
-            "a test set of its own, or a larger --test-fraction"
+            f"{len(held)} sequences are too few to hold out {fraction:.0%} for the test; give more, "
+            "a separate test set, or a larger --test-fraction"
         )
     if len(np.unique(part.groups)) == 1:
         raise DataError(
-            f"all sequences are of one group, {part.groups[0]!s}: no other is left to test on; give a test set of its "
-            "own, or leave the groups out"
+            f"all sequences are of one group, {part.groups[0]!s}, so no group is left for the test; give a separate "
+            "test set, or leave the groups out"
         )
     raise DataError(
-        "no group can be held out for the test: each has a class that no other group has; give a test set of its own, "
+        "no group can be held out for the test: each has a class that no other group has; give a separate test set, "
         "or leave the groups out"
     )
 
@@ -58,7 +58,7 @@ def described(part: Labelled, held: np.ndarray, *, by_class: bool) -> str:
 
 
 def given(train: Labelled, test: Labelled) -> tuple[str, list[str]]:
-    """A test set that the data has, in words, and what is to be said of groups that are on both sides."""
+    """A given test set in words, and a note if groups are in both training and test."""
     if train.groups is None or test.groups is None:
         return "given", []
     own, shared = np.unique(test.groups), np.intersect1d(train.groups, test.groups)
@@ -67,6 +67,6 @@ def given(train: Labelled, test: Labelled) -> tuple[str, list[str]]:
     told = ", ".join(map(str, shared[:SHOWN])) + (" …" if len(shared) > SHOWN else "")
     note = (
         f"{len(shared)} of the {len(own)} groups of the test set are in training too ({told}): figures may be better "
-        "than for groups never seen"
+        "than for new groups"
     )
     return f"given, {len(shared)} of its {len(own)} groups in training too", [note]

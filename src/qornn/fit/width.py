@@ -107,7 +107,7 @@ def make_estimator(kind: str, bits: int, **settings: Any) -> Any:
 
 
 def window_for(problem: Problem, design: Design) -> int | str:
-    """The estimators' `window`, of which every sequence fills one, of the test data too."""
+    """The estimators' `window`. Every sequence, also of the test data, must fill at least one."""
     parts = [part.x for part in (problem.train, problem.choice, problem.test)]
     found = design.common_window(parts)
     if not isinstance(found, str):

@@ -1,4 +1,4 @@
-"""How the parts of a program check themselves: every array exact in type, shape and range, or an error that says so."""
+"""How the parts of a program check themselves: type, shape and range of every array, or an error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Checked:
 
 @contextmanager
 def of_layer(index: int, count: int) -> Iterator[None]:
-    """What is wrong inside is said of that layer, where there are several."""
+    """Errors raised inside name the layer, if there are several."""
     try:
         yield
     except ProgramError as error:
@@ -80,7 +80,7 @@ def floats(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndar
 
 
 def scale(name: str, value: Any, rows: int) -> np.ndarray:
-    """A positive scale as float64: one number, or one a row (a row of zeros has the scale 0)."""
+    """A positive scale as float64: one number, or one per row (a row of zeros has the scale 0)."""
     array = np.asarray(value, np.float64)
     if array.shape not in ((), (rows,)):
         raise ProgramError(f"{name} must be one number or one for each of the {rows} rows, got shape {array.shape}")
@@ -120,7 +120,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """The array, contiguous and closed to writing: a program is checked once and stays so."""
+    """The array, contiguous and read-only: a program is checked once and cannot change afterwards."""
     array = np.ascontiguousarray(array) if array.ndim else array
     array.flags.writeable = False
     return array

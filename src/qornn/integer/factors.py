@@ -73,7 +73,7 @@ def make_per_row(
             shift -= 1
         if shift < 1:
             raise ProgramError(
-                f"row {row}: the input's scale is {float(u):.3g} units of the state a unit, too coarse for a 32-bit "
+                f"row {row}: the input's scale is {float(u):.3g} units of the state per unit, too coarse for a 32-bit "
                 "multiplier; use more input bits, fewer activation bits or a larger alpha_h"
             )
         scale = 2**shift

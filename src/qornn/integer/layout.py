@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-# What a part puts into its C struct, by the field's name: arrays, numbers, and names of C constants.
+# The fields of a part's C struct, by name: arrays, numbers, and names of C constants.
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How arrays lie: `packed` at their bits or one byte a weight, for a device or as wide registers want them."""
+    """How arrays are stored: `packed` or one byte per weight, for a device or for the wide registers of a host."""
 
     packed: bool
     host: bool

@@ -29,17 +29,17 @@ def count(steps: np.ndarray, steps_max: int) -> np.ndarray:
 
 
 def bounds(V: np.ndarray, bias: np.ndarray, top: int, steps_max: int) -> tuple[np.ndarray, ...]:
-    """Of Σh and of V Σh + T·bias, from Σ|V| and |bias| of each row.
+    """Bounds of Σh and of V Σh + T·bias, from Σ|V| and |bias| of each row.
 
-    |Σh| ≤ top·T + 1 at every T: rounding adds at most 1/2 where the sum is halved, and of that half is left at the
-    next time.
+    |Σh| ≤ top·T + 1 at every T: rounding adds at most 1/2 each time the sum is halved, and the next halving also halves
+    what was added before.
     """
     largest = top * steps_max + 1
     return np.array([largest], object), V.astype(object) * largest + bias.astype(object) * steps_max
 
 
 def most_steps(V: np.ndarray, bias: np.ndarray, top: int) -> int:
-    """The largest steps_max whose sums 32 bits hold, of outputs up to `top`; 0 where there is none."""
+    """The largest steps_max whose sums fit 32 bits, for outputs up to `top`. 0 if there is none."""
     V, bias = np.abs(np.asarray(V, np.int64)).sum(1), np.abs(np.asarray(bias, np.int64))
     low, high = 0, 2**30  # halves of it: high never holds, since top·T itself would not
     while high - low > 1:

@@ -27,7 +27,7 @@ class Packed:
         return pack((values - 1) // 2, 1) if self.signs else pack(values, bits)
 
     def restored(self, whose: str, packed: np.ndarray, shape: Any, numbers: Mapping[str, Any]) -> np.ndarray:
-        """What `stored` packed; the shape is held against the bytes that are there before anything is made."""
+        """The inverse of `stored`. The shape is checked against the number of bytes before memory is allocated."""
         if not isinstance(shape, list) or len(shape) != self.dimensions:
             count = "one number" if self.dimensions == 1 else "two numbers"
             raise ProgramError(f"the shape of {whose} must be {count}, got {brief(shape)}")
@@ -65,6 +65,6 @@ def unpack(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
 
 
 def brief(value: Any) -> str:
-    """What was found, in few words: it may be anything, of any length."""
+    """A short text of a value from a file, which may be anything, of any length."""
     names = ", ".join(map(str, value)) if isinstance(value, dict) else repr(value)
     return names if len(names) <= 80 else names[:77] + "..."

@@ -4,7 +4,7 @@
     layers    each turns a state and what it reads into the next state and an output   (layers/)
     readout   y = V h_i + b_o of the last layer's output h_i, in float32 or in integers   (readout.py)
 
-`simulate` is the law; the native engine, exported C and ONNX (but for its float readout) equal it bit for bit.
+`simulate` is the reference. The native engine, exported C and ONNX (except its float readout) equal it bit for bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,15 @@ LAYERS_LIMIT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegerProgram(Checked):
-    """Arrays and plain numbers, validated on construction, closed to writing."""
+    """A network in integers: arrays and plain numbers, checked on construction, read-only afterwards.
+
+    `lower` makes one from a trained network, `load` reads one from a file. `run` gives outputs, `session` a stream.
+
+    - `input`: what a step reads: raw `Samples` with their normalisation, or `Codes`.
+    - `layers`: 1 to 64 layers in order. Each reads the outputs of the one before.
+    - `readout`: V and its bias, in float32 or in integers, for the last step, all steps or their mean.
+    - `provenance` ({}): where the program comes from: recipe, seed, version, metric. Plain JSON.
+    """
 
     input: Input
     layers: tuple[Layer, ...]
@@ -72,7 +80,7 @@ class IntegerProgram(Checked):
         return zip(self.layers, sources(self.input, self.layers), strict=True)
 
     def rooms(self, layout: Layout) -> list[int]:
-        """Numbers that what each layer reads needs room for: its own kernels, and a skip after it, may read more."""
+        """Length of each layer's input buffer: its own kernels, and a skip after it, may read more than the inputs."""
         own = [layer.room(source, layout) for layer, source in self.walk()]
         skips = [layer.skip_room(source, layout) for layer, source in self.walk()]
         return [max(room, skip) for room, skip in zip(own, [*skips[1:], 0], strict=True)]
@@ -136,12 +144,12 @@ class IntegerProgram(Checked):
 
     @property
     def numpy_only(self) -> str:
-        """What neither C nor ONNX knows of it, and the way out; empty where they know all."""
+        """The part that neither C nor ONNX supports, and what to do instead. Empty if they support all."""
         return next((layer.numpy_only for layer in self.layers if layer.numpy_only), "")
 
     @property
     def native(self) -> bool:
-        """Whether the host's engine in C has every part of it; numpy runs the others."""
+        """Whether the host's C engine supports every part of it. Otherwise numpy runs the program."""
         return not self.numpy_only and all(layer.native for layer in self.layers)
 
     @property
@@ -203,7 +211,7 @@ class IntegerProgram(Checked):
     def _only(self, name: str) -> Recurrent:
         if len(self.layers) > 1 or not isinstance(self.layers[0], Recurrent):
             raise ProgramError(
-                f"this program has {len(self.layers)} layers and no {name} of its own; "
+                f"this program has {len(self.layers)} layers, so it has no single {name}; "
                 f"program.layers[i].{name} is that of one"
             )
         return self.layers[0]
@@ -219,7 +227,7 @@ class IntegerProgram(Checked):
             return raw, np.full(B, T), clipped
         lengths = np.asarray(lengths)
         if lengths.shape != (B,) or lengths.dtype.kind not in "iu" or not ((lengths >= 1) & (lengths <= T)).all():
-            raise SettingsError(f"lengths must be {B} whole numbers in 1..{T}, one a sequence; got {lengths}")
+            raise SettingsError(f"lengths must be {B} whole numbers in 1..{T}, one per sequence; got {lengths}")
         return raw, lengths.astype(np.int64), clipped
 
     def run(self, x: Any, lengths: Any = None, *, saturate: bool = False, threads: int | None = None) -> np.ndarray:
@@ -247,5 +255,5 @@ class IntegerProgram(Checked):
         save(self, Path(path))
 
     def with_provenance(self, **facts: Any) -> IntegerProgram:
-        """The same program with more said about where it comes from."""
+        """The same program with additional provenance."""
         return replace(self, provenance={**self.provenance, **facts})

@@ -1,6 +1,6 @@
 """What is read out of the last layer: y = V h + b_o, in float32 or in integers.
 
-Of the last step, of every one, or of the mean of all: then y = V Σh + T·bias, and whoever wants values divides by T.
+Of the last step, of every step, or of the mean of all: then y = V Σh + T·bias, to be divided by T for values.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _check(readout: FloatReadout | IntReadout, V: np.ndarray) -> None:
     object.__setattr__(readout, "V", V)
     for name in ("relu", "mix"):
         if not isinstance(getattr(readout, name), bool):
-            raise check.ProgramError(f"the readout's {name} is yes or no, got {getattr(readout, name)!r}")
+            raise check.ProgramError(f"the readout's {name} must be True or False, got {getattr(readout, name)!r}")
     if readout.steps not in tuple(WHEN):  # compared, not hashed: a file may say anything
         raise check.ProgramError(f"steps read out are 'last', 'all' or 'mean', got {readout.steps!r}")
     if readout.mix:

@@ -1,4 +1,4 @@
-"""What every kind of readout answers."""
+"""The interface of every kind of readout."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Readout(check.Checked, ABC):
         return self.steps == "mean"
 
     def way_out(self, top: int) -> str:
-        """What to change where the sums of outputs up to `top` do not fit."""
+        """What to change if the sums of outputs up to `top` do not fit."""
         return "use fewer activation bits or bits of V"
 
     @property
@@ -84,17 +84,17 @@ class Readout(check.Checked, ABC):
         return WHEN[self.steps]
 
     def start(self, B: int) -> Held:
-        """What is held of B sequences before their first step."""
+        """The accumulated state of B sequences before their first step."""
         return np.zeros((B, self.n_h), np.int64), np.full(B, int(not self.pooled))
 
     def take(self, held: Held, h: np.ndarray) -> Held:
-        """What is held after one step more, whose last layer gives h.  # (B, n_h)"""
+        """The accumulated state after one more step with the last layer's output h.  # (B, n_h)"""
         if self.steps_max is None:
             return h, held[1]
         return mean.add(*held, self.shown(h), self.steps_max)
 
     def counts(self, steps: Any) -> np.ndarray:
-        """What outputs are divided by after so many steps: T of a mean, else 1.  # int64, of the shape of `steps`"""
+        """The divisor of the outputs after `steps` steps: T of a mean, else 1.  # int64, of the shape of `steps`"""
         steps = np.asarray(steps)
         return np.ones(steps.shape, np.int64) if self.steps_max is None else mean.count(steps, self.steps_max)
 

@@ -1,7 +1,7 @@
 """From accumulators to states: the four forms of the requantization h_i' = min(round(a·c), 2^(k_a−1) − 1).
 
 Scheme `paper` (one real factor c for all rows): a table, thresholds, or a multiplier and a shift.
-Scheme `per-row`: the two sums meet at different real scales, so two multipliers and one shift a row.
+Scheme `per-row`: the two sums meet at different real scales, so two multipliers and one shift per row.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class PerRow(Requant):
 
     @property
     def alike(self) -> bool:
-        """Whether all rows have the same multipliers and shift, as with one scale a matrix; stored once then."""
+        """Whether all rows have the same multipliers and shift, as with one scale per matrix; stored once then."""
         arrays = (self.M_W, self.M_U, self.shift) if self.M_I is None else (self.M_W, self.M_U, self.M_I, self.shift)
         return all((array == array[0]).all() for array in arrays)
 

@@ -1,4 +1,4 @@
-"""The law: what a program means, in numpy, one step after another. Every other executor is compared with it."""
+"""The reference: what a program computes, in numpy, step by step. Every other executor is compared with it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ class SaturationWarning(UserWarning):
 def simulate(
     program: IntegerProgram, x: Any, lengths: Any = None, *, saturate: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """States (B, T, n_h), zero past a sequence's end, and the outputs (B, n_o) or (B, T, n_o).
+    """Run a program in numpy, the reference: states (B, T, n_h), and outputs (B, n_o) or (B, T, n_o).
 
-    The states are those of the last layer that has any. x are raw integers (B, T, n_raw), or codes (B, T).
+    The states are those of the last layer that has any, zero past a sequence's end.
+
+    - `program`: the network in integers.
+    - `x`: raw integers (B, T, n_raw), or codes (B, T).
+    - `lengths` (None): the true lengths of padded sequences (B,). None: all have length T.
+    - `saturate` (False): clip inputs outside the declared range, with a warning. False refuses them.
     """
     raw, lengths, clipped = program.accept(x, lengths, saturate=saturate)
     warn_clipped(clipped, raw.size)

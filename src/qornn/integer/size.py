@@ -1,4 +1,4 @@
-"""What a network weighs and what a step costs, from its shape alone (paper, tables of sizes and of complexity)."""
+"""The bytes of a network and the operations per step, from its shape (paper, tables of sizes and of complexity)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qornn.integer.matrices.base import packed_bytes
 KB: Final = 1024  # the paper's kilobyte
 FLOAT_BYTES: Final = 4
 SCALES: Final = ("tensor", "row")
-GATES: Final = {  # of a baseline: matrices of either kind, biases a unit, single numbers
+GATES: Final = {  # of a baseline: matrices of either kind, biases per unit, single numbers
     "rnn": (1, 2, 0),
     "lstm": (4, 8, 0),
     "gru": (3, 6, 0),
@@ -68,15 +68,15 @@ def size(
     activation: str = "relu",
     activation_bits: int = 12,
 ) -> Size:
-    """The size of a network by the paper's formula, and in truth.
+    """The size of a network by the paper's formula, and as stored.
 
     paper = (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes, with k = 32 at full precision (`bits=None`).
-    True adds what the formula leaves out: b_o, the bias of modReLU, the alphas, and the rounding of W and U to whole
-    bytes.
+    The stored size adds what the formula leaves out: b_o, the bias of modReLU, the alphas, and the rounding of W and U
+    to whole bytes.
 
     >>> pmnist = size(1, 170, 10, bits=4)
-    >>> f"{pmnist.paper_kB:.1f} kB on paper, {pmnist.true_bytes} bytes in truth"
-    '20.8 kB on paper, 21383 bytes in truth'
+    >>> f"{pmnist.paper_kB:.1f} kB by the formula, {pmnist.true_bytes} bytes stored"
+    '20.8 kB by the formula, 21383 bytes stored'
     """
     check_shape(n_i=n_i, n_h=n_h, n_o=n_o)
     if bits is not None:
@@ -102,8 +102,8 @@ def size(
 def baseline_size(kind: str, n_i: int, n_h: int, n_o: int, *, bits: int | None, scale: str = "tensor") -> Size:
     """The size of a baseline: its matrices at k bits, V and the biases in float32.
 
-    paper = gates·(n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes, as for ours; true adds biases, b_o and alphas. torch's cells
-    have two biases a gate; the two matrices of a FastGRNN serve both of its gates.
+    paper = gates·(n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes, as for ours. The stored size adds biases, b_o and alphas.
+    torch's cells have two biases per gate; the two matrices of a FastGRNN serve both of its gates.
 
     >>> baseline_size("lstm", 1, 170, 10, bits=None).parameters
     117980
@@ -150,7 +150,7 @@ def complexity(
     input_bits: int = 9,
     one_hot: bool = False,
 ) -> dict[str, Step]:
-    """Operations a time step, by column of the paper's table (Computational complexity).
+    """Operations per time step, by column of the paper's table (Computational complexity).
 
     `full_precision` always; with bits also `quantized_weights`, where W_q is a sum of k binary matrices
     (−2^(k−1) B_{k−1} + Σ 2^i B_i)·alpha/2^(k−1) and only that factor is multiplied, and `fully_quantized`.
@@ -181,7 +181,7 @@ def complexity(
 
 
 def check_shape(**shape: int) -> None:
-    """Refuse widths that are none."""
+    """Refuse widths that are not positive whole numbers."""
     for name, n in shape.items():
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise SettingsError(f"{name} must be a whole number of at least 1, got {n!r}")

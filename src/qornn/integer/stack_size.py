@@ -1,4 +1,4 @@
-"""What a stack of rotations and mixes weighs, from its shape alone."""
+"""The bytes of a stack of rotations and mixes, from its shape."""
 
 from __future__ import annotations
 

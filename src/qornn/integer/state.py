@@ -32,13 +32,13 @@ class Source(Protocol):
 
     @property
     def skip(self) -> Source | None:
-        """What the layer that gives it was given; None of the program's input."""
+        """The source of the layer that gives it, for skips. None for the program's input."""
 
     def sum_bound(self, U: np.ndarray) -> np.ndarray:
         """max|Σ U_i x_i| of each row.  # (n_h,) int64"""
 
     def layer_fields(self) -> dict[str, Any]:
-        """What the struct of a layer that reads it says of it."""
+        """Fields that describe this source in the C struct of the layer that reads it."""
 
 
 @final
@@ -96,7 +96,7 @@ class Units:
 
 
 def check_activation_bits(bits: object) -> None:
-    """Refuse widths that no state has; whoever trains first asks before training."""
+    """Refuse bits that no state can have. Call it before training."""
     whole = isinstance(bits, int | np.integer) and not isinstance(bits, bool)
     if not whole or bits not in ACTIVATION_BITS:
         low, high = ACTIVATION_BITS[0], ACTIVATION_BITS[-1]

@@ -134,7 +134,7 @@ def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Int
     if facts["schema"] < LAYERED:
         tensors, facts = as_one_layer(tensors, facts)
     if facts.keys() != set(FACTS):
-        raise ProgramError(f"it should say {', '.join(FACTS)}, not {brief(facts)}")
+        raise ProgramError(f"it must have the fields {', '.join(FACTS)}, got {brief(facts)}")
     layers = facts["layers"]
     if not isinstance(layers, list) or not 1 <= len(layers) <= LAYERS_LIMIT:
         raise ProgramError(f"its layers should be a list of 1 to {LAYERS_LIMIT}, not {brief(layers)}")
@@ -146,7 +146,7 @@ def _restore(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Int
         provenance=facts["provenance"],
     )
     if left:
-        raise ProgramError(f"tensors that no part has: {brief(left)}")
+        raise ProgramError(f"tensors that belong to no part: {brief(left)}")
     return made
 
 
@@ -179,7 +179,7 @@ def _class(name: str, facts: Any, kinds: Kinds) -> Any:
     kind = facts.get("kind") if isinstance(facts, dict) else None
     cls = kinds.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise ProgramError(f"{name} is of no kind known here ({', '.join(kinds)}): {brief(kind)}")
+        raise ProgramError(f"{name} is of an unknown kind, {brief(kind)}; known kinds are {', '.join(kinds)}")
     return cls
 
 
@@ -191,7 +191,7 @@ def _restore_part(name: str, facts: Any, kinds: Kinds, tensors: dict[str, np.nda
     wanted = {field.name: field.default for field in fields(cls) if field.name not in cls.arrays}
     needed = {key for key, default in wanted.items() if default is MISSING}
     if not needed <= given.keys() <= wanted.keys():  # a file from before a number existed means its default
-        raise ProgramError(f"{name} should say {', '.join(sorted(wanted)) or 'nothing'}, not {brief(given)}")
+        raise ProgramError(f"{name} must have the fields {', '.join(sorted(wanted)) or 'none'}, got {brief(given)}")
     return cls(**given, **arrays)
 
 

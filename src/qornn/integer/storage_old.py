@@ -31,7 +31,7 @@ def refuse_retired(path: Path, facts: Mapping[str, Any]) -> None:
 def as_one_layer(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], Facts]:
     """The same program as this version would have written it."""
     if facts.keys() != {"format", "schema", "steps", "parts", "provenance"}:
-        raise ProgramError(f"it should say format, schema, steps, parts and provenance, not {brief(facts)}")
+        raise ProgramError(f"it must have the fields format, schema, steps, parts and provenance, got {brief(facts)}")
     parts = facts["parts"]
     if not isinstance(parts, dict) or parts.keys() != set(PARTS):
         raise ProgramError(f"its parts should be {', '.join(PARTS)}, not {brief(parts)}")
@@ -39,7 +39,7 @@ def as_one_layer(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) ->
         raise ProgramError(f"schema 1 holds no {', '.join(newer)}")
     for name, part in parts.items():
         if not isinstance(part, dict):
-            raise ProgramError(f"{name} is of no kind known here: {brief(part)}")
+            raise ProgramError(f"{name} is of an unknown kind: {brief(part)}")
     if "steps" in parts["readout"]:
         raise ProgramError(f"the readout should not say steps in schema {facts['schema']}")
     moved = {f"layers.0.{name}" if name.split(".")[0] in LAYER else name: array for name, array in tensors.items()}

@@ -1,4 +1,4 @@
-"""What a network with a structured W weighs and costs, from its shape alone: nothing is stored of W but signs."""
+"""The bytes and operations of a network with a structured W, from its shape: only signs of W are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""calibrate(): what the states of a trained network do on data, in one streaming pass."""
+"""calibrate(): statistics of the states of a trained network on data, in one streaming pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = 8  # batches that they come from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class States:
-    """What the states of one layer do on data."""
+    """Statistics of the states of one layer on data."""
 
     max_h: float = 0.0
     counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))  # of |h| in equal bins of 0..top
@@ -46,11 +46,11 @@ class States:
         return {"max_h": self.max_h, "percentiles": {str(p): self.percentile(p) for p in PERCENTILES}}
 
     def with_batch(self, states: Tensor, lengths: Tensor | None) -> States:
-        """These and those of one batch.  # (B, T, n_h)"""
+        """These statistics with one more batch.  # (B, T, n_h)"""
         size = states.abs()
         max_h = float(size.max())
         if not math.isfinite(max_h):
-            raise SettingsError("states are NaN or infinite on the calibration data; this network cannot be lowered")
+            raise SettingsError("states are NaN or infinite on the calibration data; such a network cannot be lowered")
         top, counts = self.top, self.counts
         while top < max_h:  # twice the range: two bins become one
             top *= 2
@@ -62,7 +62,7 @@ class States:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What a network does on data."""
+    """Statistics of a network on data."""
 
     sequences: int
     max_x: float  # of inputs that are not codes
@@ -77,7 +77,7 @@ class Calibration:
     def percentile(self, percent: float) -> float:
         """|h| that this share of the states of the only layer does not exceed."""
         if len(self.layers) > 1:
-            raise SettingsError("each layer has its own percentiles; calibration.layers[i].percentile(...) has one's")
+            raise SettingsError("each layer has its own percentiles; use calibration.layers[i].percentile(...)")
         return self.layers[0].percentile(percent)
 
 
@@ -90,11 +90,15 @@ def calibrate(
     seed: int = 0,
     quiet: bool = False,
 ) -> Calibration:
-    """Stream training and validation data through the network and look at |h|.
+    """Measure the states of a network on data, for `lower`: a histogram of |h| for each layer, and max|x|.
 
-    `source` is a run, or an OrthogonalRNN or Stack with `data`: an array (N, T, n_i), codes (N, T), or an iterable
-    of such.
-    At most `sequences` of each split are taken, None for all; without a task, of the data.
+    - `source`: a run, or an `OrthogonalRNN` or `Stack`.
+    - `data` (None): an array (N, T, n_i), codes (N, T), or an iterable of these. None is the training and validation
+      data of the run's task; a module alone needs data.
+    - `sequences` (10000): at most this many sequences of each split, or of the data. None is all.
+    - `batch` (128): sequences per forward pass.
+    - `seed` (0): chooses the training sequences.
+    - `quiet` (False): no progress bar.
     """
     if sequences is not None and sequences < 1:
         raise SettingsError(f"sequences must be at least 1, or None for all, got {sequences}")
@@ -121,7 +125,9 @@ def _batches(
 ) -> tuple[Iterable[Batch], int | None]:
     if data is None:
         if task is None:
-            raise SettingsError("a module alone has no data; lower(model, x) with calibration data x, or lower(run)")
+            raise SettingsError(
+                "a module alone has no data; call lower(model, x) with calibration data x, or lower(run)"
+            )
         sizes = {split: min(task.size(split), sequences or task.size(split)) for split in ("train", "validation")}
         parts = (
             task.batch(split, start // batch, batch, seed=seed).rows(0, size - start)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A finished program on calibration data: does it saturate, and does it round where exact factors would not?"""
+"""A finished program on calibration data: how often it saturates, and where rounded factors change a state."""
 
 from __future__ import annotations
 

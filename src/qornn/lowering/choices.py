@@ -1,4 +1,4 @@
-"""What a caller of lower() may choose, and what is chosen where nothing was said."""
+"""The options of lower(), and their defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NARROW, WIDE = 99.99, 12  # the percentile at which states of fewer bits saturat
 def check_choices(
     *, requant: str, activation_bits: int | None, clip: float, scheme: str | None, readout: str | None, refit: int
 ) -> None:
-    """Refuse what can be told before anything is looked at."""
+    """Check the options that need no data."""
     for kind, name, choices in (
         ("scheme", scheme, SCHEMES),
         ("requant", requant, REQUANTS),
@@ -26,7 +26,7 @@ def check_choices(
         if name not in choices and (name is not None or kind == "requant"):
             raise unknown(kind, name, choices)
     if isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip <= 1:
-        raise SettingsError(f"clip is the part of alpha_h at which states saturate, in (0, 1], got {clip!r}")
+        raise SettingsError(f"clip is the fraction of alpha_h at which states saturate, in (0, 1], got {clip!r}")
     if activation_bits is not None:
         check_activation_bits(activation_bits)
     check_count("refit", refit, least=0)
@@ -43,12 +43,12 @@ def check_trained_bits(trained: list[int | None], asked: int | None) -> None:
 
 
 def refuse_choices(**asked: object) -> None:
-    """Refuse what could be chosen for other networks, where training has decided everything."""
+    """Refuse options that have no effect because training has decided everything."""
     left = {"scheme": None, "requant": "multiplier", "alpha_h": None, "clip": 1.0}
     for name, value in asked.items():
         if value != left[name]:
             raise SettingsError(
-                f"{name}={value!r} has no meaning here: all layers were rounded in training, so nothing is left to "
+                f"{name}={value!r} has no effect here: all layers were rounded in training, so nothing is left to "
                 f"choose; leave {name} out"
             )
 

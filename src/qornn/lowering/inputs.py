@@ -69,7 +69,7 @@ def check_trained(inputs: Input, entry: Entry | None) -> None:
 
 
 def raw_input(program: IntegerProgram, part: Batch) -> np.ndarray:
-    """What a device would be fed for this batch; pixels that a task has rounded past black or white stay in range."""
+    """The raw integers that a device would read for this batch, clipped to the range of the sensor."""
     return program.input.clip(program.input.from_network(part.x.cpu().numpy()))
 
 

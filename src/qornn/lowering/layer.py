@@ -22,7 +22,7 @@ from qornn.model import OrthogonalRecurrence, SequenceLayer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What was asked for; None leaves it to the layer."""
+    """The options that were given. None leaves the choice to the layer."""
 
     bits: int
     scheme: str | None
@@ -59,8 +59,8 @@ def lowering_of(layer: SequenceLayer) -> Lower:
         return partial(_known, LAYERS[kind], numbers)
     if not isinstance(layer, OrthogonalRecurrence):
         raise SettingsError(
-            f"{type(layer).__name__} has no integer form; OrthogonalRecurrence, Rotations and Mix have one, and a "
-            f"layer of one's own whose made_of() names a kind of layer: {', '.join(LAYERS)}"
+            f"{type(layer).__name__} has no integer form; OrthogonalRecurrence, Rotations and Mix have one, and so has "
+            f"your own layer if its made_of() names a kind of layer: {', '.join(LAYERS)}"
         )
     check_activation(layer)
     return partial(_recurrent, layer, *matrices(layer))

@@ -40,25 +40,28 @@ def lower(
     sequences: int | None = SEQUENCES,
     quiet: bool = False,
 ) -> IntegerProgram:
-    """The network as integers (MATHS: paper, Fully quantized; our per-row scheme).
+    """Turn a trained network into an `IntegerProgram` (paper, Fully quantized; the per-row scheme is ours).
 
-    `source` is a run, or an OrthogonalRNN or Stack with calibration `data`: an array (N, T, n_i), codes (N, T), or an
-    iterable of such. The result's `provenance["lowering"]` is the report.
+    The result's `provenance["lowering"]` reports what was chosen and measured.
 
-    - `activation_bits` (None): bits of the state. None is 12, or what the states were rounded to in training.
-    - `scheme` (None): "paper", one factor that is mostly a shift, or "per-row", two multipliers and a shift per row.
-      None is per-row; where W is not stored, paper.
+    - `source`: a run, or an `OrthogonalRNN` or `Stack`.
+    - `data` (None): calibration data: an array (N, T, n_i), codes (N, T), or an iterable of these. None is the data of
+      the run's task; a module alone needs data.
+    - `activation_bits` (None): bits of the state. None is 12, or the bits that states were rounded to in training.
+    - `scheme` (None): "paper", one factor for all rows, mostly a shift; or "per-row", two multipliers and a shift per
+      row. None is per-row; where W is not stored, paper.
     - `requant` ("multiplier"): how sums become states: "multiplier", or in the paper's scheme "thresholds" or "table".
     - `readout` (None): "float", or "int8" for V on 8 bits. None is float, or the integers that V was trained as.
     - `alpha_h` (None): "max", or the percentile of |h| at which states saturate, such as 99.99. None is max; where W is
       not stored and rounds states of fewer than 12 bits at every step, 99.99.
-    - `clip` (1.0): states saturate at this part of `alpha_h`, such as 0.7.
-    - `refit` (0): batches of the run's task on which a float readout is trained, on the states of the integers.
-    - `input` (None): what raw samples are. None asks the task, or the data.
-    - `input_bits`, `input_alpha` (None): bits and range of the quantized input. None is the task's, or the data's.
-    - `calibration` (None): what `calibrate` returned. None calibrates now.
-    - `sequences` (10,000): of each split to calibrate on. None is all.
-    - `quiet` (False): no bar.
+    - `clip` (1.0): states saturate at this fraction of `alpha_h`, such as 0.7.
+    - `refit` (0): batches of the run's task on which a float readout is trained again, on the integer states.
+    - `input` (None): the input part of the program, `Samples`. None makes it from the task, or from the data.
+    - `input_bits` (None): bits of the inputs. None is the task's, or those that lose nothing.
+    - `input_alpha` (None): range of the inputs; the paper uses 1. None is the range that loses nothing.
+    - `calibration` (None): the result of `calibrate`. None calibrates now.
+    - `sequences` (10000): at most this many sequences of each split are used to calibrate. None is all.
+    - `quiet` (False): no progress bar.
     """
     check_choices(
         requant=requant, activation_bits=activation_bits, clip=clip, scheme=scheme, readout=readout, refit=refit
@@ -107,7 +110,7 @@ def _lowering(index: int, model: Network) -> Lower:
 def _report(
     program: IntegerProgram, seen: Calibration, lowered: list[Lowered], chosen: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was chosen and what came of it; of several layers, each in its own table."""
+    """The report: what was chosen and measured. With several layers, each has its own table."""
     counts = check_states(program, seen, [made.exact for made in lowered])
     layers = [
         {**made.report, **states.report(), **made.exactness, **found.report(made.exact)}
@@ -120,7 +123,7 @@ def _report(
 def _check_refit(refit: int, model: Network, task: Task | None, readout: str | None) -> None:
     if refit and (task is None or readout == "int8" or (readout is None and model.q_V is not None)):
         raise SettingsError(
-            "refit trains a readout of floats on a task's data; lower a run, not a module alone, and with "
+            "refit trains a float readout on a task's data; lower a run, not a module alone, and with "
             "readout='float' (--readout float)"
         )
 

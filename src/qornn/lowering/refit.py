@@ -1,7 +1,7 @@
-"""The readout trained once more, on the states that the integers really have; the recurrence stays as it is.
+"""The readout trained again on the states of the integer network. The recurrence does not change.
 
-States that grow over a thousand steps are small beside their own grid at first, and V never saw what that leaves in the
-last of them.
+States that grow over a thousand steps are small compared with their grid at first. V was not trained on the rounding
+errors that this leaves in the last states.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refit(
     """The program with V and b_o after `steps` batches of Adam, from training batch `start` on, the rate to zero."""
     check_count("steps", steps)
     if program.readout.exact:
-        raise SettingsError("refit trains a readout of floats, and this one is of integers; lower with readout='float'")
+        raise SettingsError("refit trains a float readout, and this one has integers; lower with readout='float'")
     readout: Any = program.readout
     seen = _reader(program, readout)
     with torch.inference_mode(False), torch.enable_grad():
@@ -58,7 +58,7 @@ def _reader(program: IntegerProgram, readout: Any) -> Callable[[Batch], Tensor]:
     def given(part: Batch) -> tuple[np.ndarray, np.ndarray | None]:
         return raw_input(program, part), lengths_of(part)
 
-    # The states as they are, where they are what V reads: the identity would take n_h² products a step.
+    # The states as they are, where they are what V reads: the identity would take n_h² products per step.
     if readout.every and program.layers[-1].n_state:
 
         def read(part: Batch) -> Tensor:

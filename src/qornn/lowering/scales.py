@@ -48,7 +48,7 @@ def paper(
     Where states are clipped anyway, the `nearest` α_h.
     """
     if W.alpha.ndim or U.alpha.ndim or W.identity:
-        raise SettingsError('scheme="paper" takes one scale a matrix and no identity offset; use scheme="per-row"')
+        raise SettingsError('scheme="paper" takes one scale per matrix and no identity offset; use scheme="per-row"')
     alpha_W, alpha_U = float(W.alpha), float(U.alpha)
     rescaled = Fraction(largest) / (Fraction(inputs.alpha) * Fraction(alpha_U))
     m = (_log2_nearest if nearest else _log2_ceil)(Fraction(alpha_W) * rescaled)

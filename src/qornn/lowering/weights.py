@@ -1,4 +1,4 @@
-"""The weights of a trained network as the integers they are: carried over, never recomputed."""
+"""The weights of a trained network as integers: copied from the quantizer, never recomputed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def matrices(layer: OrthogonalRecurrence) -> tuple[RecurrentMatrix, Matrix]:
 
 
 def refuse_non_finite(model: Network) -> None:
-    """Refuse weights that are no numbers."""
+    """Refuse weights that are NaN or infinite."""
     for name, tensor in model.named_parameters():
         if not bool(tensor.isfinite().all()):
             raise SettingsError(f"{name} holds NaN or infinity; this network cannot be lowered")

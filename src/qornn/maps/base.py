@@ -1,4 +1,4 @@
-"""What an orthogonal map is: before the forward pass, after the optimizer's step, or as a term of the loss."""
+"""The interface of a map: it acts before the forward pass, after the optimizer's step, or as a term of the loss."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from qornn.maps.starts import start
 
 
 class OrthogonalMap(nn.Module, ABC):
-    """W_raw, what the optimizer holds, to W, what the network uses."""
+    """A map from W_raw, which the optimizer changes, to W, which the network uses."""
 
     exact = True  # W is orthogonal to round-off; the soft strategies say False
     retracts = False  # W must be brought back after every optimizer step
     penalises = False  # the loss has a term of this map's
-    structured = False  # W is made of little and never stored: see maps/structured.py
+    structured = False  # W is not stored: see maps/structured.py
     learned = True  # the optimizer moves W_raw
     biased = False  # a linear recurrence has a bias in its loop
     shifts = False  # W mostly moves numbers along
     permutes = False  # W moves numbers and turns signs, no more: nothing is rounded
-    activation = "relu"  # of the recurrence, unless another is asked for
-    readout_activation = "identity"  # of the states before they are read out, unless another is asked for
+    activation = "relu"  # default of the recurrence
+    readout_activation = "identity"  # default of the states before they are read out
 
     def initial(self, n_h: int, *, init: str = "haar", generator: torch.Generator | None = None) -> Tensor:
-        """W_raw before training.  # (n_h, n_h), or what little W is made of"""
+        """W_raw before training.  # (n_h, n_h), or the few numbers that W is made of"""
         return start(init, n_h, generator=generator)
 
     def forward(self, W: Tensor) -> Tensor:
@@ -40,12 +40,12 @@ class OrthogonalMap(nn.Module, ABC):
         return self(W)
 
     def product(self, W: Tensor) -> Callable[[Tensor], Tensor]:
-        """What makes W h of every row of h (B, n_h), by shifting where `shifts` says so."""
+        """A function that computes W h for every row of h (B, n_h), by shifts if `shifts` is true."""
         written_out = self(W)
         return lambda h: h @ written_out.mT
 
     def singular_values(self, W: Tensor) -> Tensor:
-        """Those of the written-out matrix, in any order; here by writing it out.  # (n_h,)"""
+        """Singular values of the full matrix W, in any order.  # (n_h,)"""
         return torch.linalg.svdvals(self(W).cpu().double())
 
     def made_of(self, W: Tensor) -> tuple[str, dict[str, Any]] | None:
@@ -66,7 +66,7 @@ class OrthogonalMap(nn.Module, ABC):
 
     @torch.no_grad()
     def project_(self, W: Tensor, *, tolerance: float = 1e-4) -> None:
-        """Make a W that must be orthogonal so, when it is off by more than the tolerance; by default nothing."""
+        """Make W orthogonal again if it must be and is off by more than the tolerance. By default nothing."""
 
     def penalty(self, W_q: Tensor) -> Tensor:
         """The term this strategy adds to the loss; by default 0."""

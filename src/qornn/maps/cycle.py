@@ -100,6 +100,6 @@ class Delay(Structured):
 
 
 def refuse_learning(name: str, learn: bool) -> None:
-    """These have no signs worth learning: a sign along a shift is one of U and V."""
+    """These maps have no signs worth learning: a sign along a shift can be moved into U and V."""
     if learn:
         raise SettingsError(f"map={name!r} has no signs to learn; map='hadamard' has")

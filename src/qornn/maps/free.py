@@ -1,4 +1,4 @@
-"""No constraint at all: the vanilla RNN, the reference every other map is compared with."""
+"""No constraint: the vanilla RNN, the reference for every other map."""
 
 from __future__ import annotations
 

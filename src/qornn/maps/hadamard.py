@@ -14,7 +14,7 @@ from qornn.maps.structured import Structured, sign_through, signs, sylvester, wh
 
 @final
 class Hadamard(Structured):
-    """W = diag(u) S_n/√n, u signs drawn from the seed, or learned with `learn`, which helped nowhere we looked."""
+    """W = diag(u) S_n/√n. The signs u are drawn from the seed, or learned with `learn`, which did not help us."""
 
     def __init__(self, seed: int = 0, learn: bool = False) -> None:
         super().__init__(seed)

@@ -15,7 +15,7 @@ from qornn.maps.base import OrthogonalMap
 
 
 class Structured(OrthogonalMap):
-    """W_raw holds what little W is made of: drawn from the map's own seed, and mostly frozen."""
+    """W_raw holds the few numbers that W is made of: drawn from the map's own seed, and mostly frozen."""
 
     structured = True
     learned = False
@@ -31,7 +31,7 @@ class Structured(OrthogonalMap):
 
     @abstractmethod
     def raw(self, n_h: int) -> Tensor:
-        """What W is made of, for that many units; other sizes are refused with the nearest that do."""
+        """The numbers that W is made of, for n units. The error for an invalid size names the nearest valid ones."""
 
     def initial(self, n_h: int, *, init: str = "haar", generator: torch.Generator | None = None) -> Tensor:
         return self.raw(n_h)

@@ -11,7 +11,7 @@
 
 The map and the quantizer run once per forward pass, never once per time step.
 
-A structured map (Hadamard and its kin) makes a linear recurrence of a W that is orthogonal as it stands:
+A structured map (such as Hadamard) makes a linear recurrence with a W that is exactly orthogonal:
 
     h_t = W h_{t−1} + U_q x_t + b,  y = V_q relu(h) + b_o     without unrolling where W is fixed (recurrence/linear)
 

@@ -57,11 +57,13 @@ class Entry(nn.Module):
     def demand(self) -> None:
         """Refuse a step that nothing has set."""
         if not self.started:
-            raise SettingsError("this network has seen no training batch, which sets the step of its inputs; train it")
+            raise SettingsError(
+                "this network has not seen a training batch, which sets the step of its inputs; train it"
+            )
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
-        """Inside, with None, inputs are not rounded; bits of weights are not theirs."""
+        """Inside the context inputs are not rounded if `bits` is None. Other values do not change the input bits."""
         with having(self, rounding=bits is not None and self.rounding):
             yield
 

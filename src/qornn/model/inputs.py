@@ -1,4 +1,4 @@
-"""Inputs, lengths and first states: refused in one line, or as the recurrence takes them."""
+"""Checks of inputs, lengths and first states, and their conversion for the recurrence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:
     lengths = torch.as_tensor(lengths, device=x.device)
     if lengths.shape != (len(x),) or lengths.is_floating_point():
         raise SettingsError(
-            f"lengths must be {len(x)} integers, one a sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
+            f"lengths must be {len(x)} integers, one per sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
         )
     if not torch.compiler.is_compiling() and not bool(((lengths >= 1) & (lengths <= x.shape[1])).all()):
         raise SettingsError(
@@ -51,7 +51,7 @@ def checked_state(x: Tensor, h0: Tensor | None, n_h: int, like: Tensor) -> Tenso
 
 
 def without_autocast(x: Tensor) -> AbstractContextManager[None]:
-    """Inside, types are those of the weights. Where there is no autocast to leave nothing is entered: it takes long."""
+    """Inside the context autocast is off. Without autocast nothing is entered, because entering takes long."""
     kind = x.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 

@@ -1,4 +1,4 @@
-"""What a network is built with, refused where it was given."""
+"""Checks of the arguments that a network is built with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refuse_unknown(options: Iterable[str], map: str | OrthogonalMap, *kinds: typ
 
 
 def check_widths(**widths: object) -> None:
-    """Refuse numbers of units that are none."""
+    """Refuse numbers of units that are not positive whole numbers."""
     for name, value in widths.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise SettingsError(f"{name} must be a whole number, got {value!r}")
@@ -38,7 +38,7 @@ def check_widths(**widths: object) -> None:
 
 
 def check_mix(n_h: int, readout: str) -> None:
-    """Refuse a transform of what is no power of two, or of every step."""
+    """Refuse a transform whose size is not a power of two, or of every step."""
     check_power(n_h, 2, "n_h with mix=True")
     if readout != "last":
         raise SettingsError("mix=True transforms the last state; this task reads out every step, leave it out")

@@ -1,4 +1,4 @@
-"""What every layer of a network has: states and the last of them, batch first."""
+"""The interface of every layer of a network: all states and the last state, batch first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Grid:
 class SequenceLayer(nn.Module):
     """`states, last = layer(x, h0)`: x (B, T, n_i) to states (B, T, n_h), zero past a sequence's end, and (B, n_state).
 
-    A kind of layer sets `n_i` and `n_h` and implements `forward`; what else a network asks has an answer here.
+    A kind of layer sets `n_i` and `n_h` and implements `forward`. All other methods have defaults here.
     """
 
     n_i: int
@@ -67,7 +67,7 @@ class SequenceLayer(nn.Module):
         """The kind of the layer in an IntegerProgram, and the numbers of that kind; None where weights make it."""
         return None
 
-    # Layers that round while training. A Stack asks all of its layers, in their order, at every forward pass.
+    # For layers that round while training. A Stack calls these on all of its layers, in order, at every forward pass.
 
     @property
     def rounds(self) -> bool:
@@ -75,10 +75,10 @@ class SequenceLayer(nn.Module):
         return False
 
     def enter_stack(self) -> None:
-        """Called once by the stack that takes the layer in."""
+        """Called once by the stack that the layer is added to."""
 
     def settle(self) -> Tensor | None:
-        """Move the steps of its grid, if they should; the factors (n_h,) by which its outputs change, if they do."""
+        """Move the steps of its grid if needed. Returns the factors (n_h,) by which its outputs change, if they do."""
         return None
 
     @property
@@ -87,7 +87,7 @@ class SequenceLayer(nn.Module):
         return False
 
     def absorb(self, factors: Tensor) -> None:
-        """Its inputs were multiplied by these (n_i,): divide its weights, so that nothing else changes."""
+        """Its inputs were multiplied by these factors (n_i,): divide its weights by them, so that its sums stay."""
         raise NotImplementedError
 
     @property
@@ -103,21 +103,21 @@ class SequenceLayer(nn.Module):
         return None
 
     def freeze(self, frozen: bool = True) -> None:
-        """From now on its steps stay where they are; False: they move again."""
+        """Freeze its steps from now on. False: they move again."""
 
     def slow(self) -> list[nn.Parameter]:
         """Parameters that learn at a quarter of the learning rate."""
         return []
 
-    # What is asked of a layer that is looked at.
+    # For diagnostics.
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
-        """Inside, its weights are on so many bits, whatever it was trained with; None: nothing is rounded."""
+        """Inside the context its weights have this many bits, whatever it was trained with. None: no rounding."""
         yield
 
     def figures(self) -> dict[str, float]:
-        """What stands beside every loss: whether its recurrence still is what it should be."""
+        """Diagnostics that are logged with every loss, such as how orthogonal W is."""
         return {}
 
     def state_figures(self, states: Tensor, steps: int) -> dict[str, float]:
@@ -140,5 +140,5 @@ class SequenceLayer(nn.Module):
 
     @property
     def readout_activation(self) -> str:
-        """Of the states before they are read out, unless another is asked for."""
+        """Default activation of the states before they are read out."""
         return "identity"

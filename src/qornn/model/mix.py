@@ -36,8 +36,9 @@ class Mix(SequenceLayer):
     >>> y.shape
     torch.Size([2, 100, 16])
 
-    - `n_i`, `n_h`: numbers it reads (or number of codes), and outputs.
-    - `skip` (0): numbers it reads besides, of what the layer before it was given.
+    - `n_i`: numbers that it reads, or number of codes.
+    - `n_h`: outputs.
+    - `skip` (0): numbers that it also reads from the input of the layer before it. 0 is no skip connection.
     - `bits` (None): bits of C and S, 2 to 8, with one power-of-two scale per row; outputs are then rounded. None is
       full precision.
     - `dropout` (0.0): share of the outputs set to zero while training.
@@ -60,7 +61,7 @@ class Mix(SequenceLayer):
         super().__init__()
         check_widths(n_i=n_i, n_h=n_h)
         if isinstance(skip, bool) or not isinstance(skip, int) or skip < 0:
-            raise SettingsError(f"skip must be the width of what the layer before is given, 0 for none, got {skip!r}")
+            raise SettingsError(f"skip must be the number of inputs of the layer before, or 0 for none, got {skip!r}")
         if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout < 1:
             raise SettingsError(f"dropout must be a share in [0, 1), got {dropout!r}")
         bits = parse_bits(bits)
@@ -194,7 +195,7 @@ class Mix(SequenceLayer):
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
     def _grids(self) -> native_weights.MixGrids | None:
-        """What the same in one native call asks for; None where there is none."""
+        """Arguments of the native call that does the same, or None if it cannot be used."""
         q, steps, read = self.q, self.steps, (self.source_step, self.skip_step)
         if q is None or steps is None or not self._on_grid:
             return None

@@ -22,7 +22,9 @@ class OrthogonalRNN(ReadsOut):
     >>> y.shape, h.shape
     (torch.Size([2, 10]), torch.Size([2, 170]))
 
-    - `n_i`, `n_h`, `n_o`: channels of the input, units, and outputs.
+    - `n_i`: channels of the input, or number of codes.
+    - `n_h`: units.
+    - `n_o`: outputs.
     - `readout` ("last"): y of the last state, or of "all".
     - `readout_activation` (None): identity or relu on the states that V reads. None is identity; where W is not
       stored, relu.
@@ -34,10 +36,14 @@ class OrthogonalRNN(ReadsOut):
     - `generator` (None): draws the weights. None is torch's global generator.
     - `recurrence_options`: every keyword of `OrthogonalRecurrence`:
         - `map` ("bjorck"): what keeps W orthogonal, with the map's own parameters beside it, such as `rank=2`.
-        - `bits` (None), `bits_W` (None), `bits_U` (None): bits of the weights, 2 to 8. None is full precision.
-        - `quantizer` ("uniform"), `scale` ("tensor"): how weights are rounded, and one scale per tensor or per row.
+        - `bits` (None): bits of W and U, 2 to 8. None is full precision.
+        - `bits_W` (None): bits of W if they differ. None is `bits`.
+        - `bits_U` (None): bits of U if they differ. None is `bits`.
+        - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
+        - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
         - `activation` (None): relu, modrelu, identity or tanh. None is relu; where W is not stored, identity.
-        - `init` ("haar"), `init_U` ("xavier-normal"): W and U before training.
+        - `init` ("haar"): W before training: haar, henaff or identity.
+        - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     """
 
     entry = None  # inputs are not rounded while training

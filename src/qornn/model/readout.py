@@ -52,7 +52,7 @@ class ReadsOut(nn.Module):
         gain_V: float,
         generator: torch.Generator | None,
     ) -> None:
-        """V and b_o before training; to be called after the layers are there, whose weights are drawn first."""
+        """Set up V and b_o. Call it after the layers are made, because their weights are drawn first."""
         check_widths(n_o=n_o)
         if readout not in READOUTS:
             raise unknown("readout", readout, READOUTS)
@@ -87,7 +87,7 @@ class ReadsOut(nn.Module):
         return (self.V_q(), self.b_q()) if native is None else native_weights.readout_weights(**native)
 
     def _native(self) -> dict[str, Any] | None:
-        """What the same in one native call asks for; None where there is none."""
+        """Arguments of the native call that does the same, or None if it cannot be used."""
         q, grid, V, b_o = self.q_V, self.grid, self.V, self.b_o
         if q is None or grid is None or not isinstance(q, PowerOfTwo) or q.scale != "tensor":
             return None
@@ -96,7 +96,7 @@ class ReadsOut(nn.Module):
 
     @contextmanager
     def on_bits(self, bits: int | None) -> Iterator[None]:
-        """Inside, a V that is quantized is on so many bits; None: it is not. Layers have an `on_bits` of their own."""
+        """Inside the context a quantized V has this many bits; None: float. Layers have their own `on_bits`."""
         last = self.layers[-1]
         q_V = None if bits is None else last.quantizer_of_V(bits)
         with having(self, grid=self.grid, q_V=q_V if self.q_V or last.quantizes_V else self.q_V):
@@ -116,7 +116,7 @@ class ReadsOut(nn.Module):
         """y of states.  # (..., n_h) -> (..., n_o)"""
         if self.mix:
             h = transform(h) / math.sqrt(h.shape[-1])
-        if self.noisy:  # of the size that rounding the state would have: the network learns to live with it
+        if self.noisy:  # as large as the rounding errors of the state: the network learns to tolerate them
             drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
             h = h + self.noise * h.detach().square().mean().sqrt() * drawn
         h, (V, b_o) = h.relu() if self.relu else h, self.readout_weights()

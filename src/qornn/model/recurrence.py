@@ -29,13 +29,15 @@ class OrthogonalRecurrence(SequenceLayer):
 
     `states, last = layer(x, h0)`, batch first; x is (B, T, n_i), or integer codes (B, T) in place of one-hot vectors.
 
-    - `n_i`, `n_h`: channels of the input, and units.
+    - `n_i`: channels of the input, or number of codes.
+    - `n_h`: units.
     - `map` ("bjorck"): what keeps W orthogonal: bjorck, projunn, penalty, free; or a W that is not stored: hadamard,
       hadamard-block, cycle, delay. A name, or an `OrthogonalMap`.
     - `bits` (None): bits of W and U, 2 to 8. None is full precision. Where W is not stored, bits of U.
     - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
     - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
-    - `bits_W`, `bits_U` (None): bits of W and of U where they differ. None is `bits`.
+    - `bits_W` (None): bits of W if they differ. None is `bits`.
+    - `bits_U` (None): bits of U if they differ. None is `bits`.
     - `activation` (None): relu, modrelu, identity or tanh. None is relu; where W is not stored, identity.
     - `init` ("haar"): W before training: haar, henaff or identity. A W that is not stored ignores it.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
@@ -172,7 +174,7 @@ class OrthogonalRecurrence(SequenceLayer):
         return self.map.structured and not self.map.learned and self.activation == "identity"
 
     def _shifts_are_cheap(self) -> bool:
-        """Whether n_h² products a step take longer than a few calls; where there is a gradient the kernel makes it."""
+        """Whether n_h² products per step take longer than a few calls; gradients always take the kernel."""
         shifts = self.map.shifts and self.closed_form and self.n_h >= WIDE
         return shifts and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
 

@@ -43,7 +43,7 @@ class Rotations(SequenceLayer):
     - `state_bits` (None): bits of the states, 4 to 16, rounded at every step while training too. None is float.
     - `lambda_bits` (None): bits of a and b, 8 to 12. None is 8; at full precision of U, float.
     - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
-    - `integrators` (0): so many pairs start with λ = 1.
+    - `integrators` (0): number of pairs that start with λ = 1.
     - `generator` (None): draws the weights. None is torch's global generator.
     """
 
@@ -136,7 +136,7 @@ class Rotations(SequenceLayer):
         return self.lambda_bits - 1 + max(0, min(16, EXACT + 1 - self.lambda_bits) - self.state_bits)
 
     def _least_unit(self) -> Tensor:
-        """What the bound makes of each row.  # (2p,)"""
+        """The smallest allowed unit of each row.  # (2p,)"""
         if self.steps is None or self._finest is None:
             return torch.zeros_like(self.U_raw[:, 0])
         return (self.steps.step / (self.source_step * 2**self._finest)).repeat(2)
@@ -150,7 +150,7 @@ class Rotations(SequenceLayer):
         return U if step is None else U / step.repeat(2)[:, None], *self.eigenvalues()
 
     def _grids(self, step: Tensor | None) -> native_weights.TurnGrids | None:
-        """What the same in one native call asks for; None where there is none."""
+        """Arguments of the native call that does the same, or None if it cannot be used."""
         q, finest = self.q_U, self._finest
         if q is None or self.lambda_bits is None or (step is None and finest is not None):
             return None

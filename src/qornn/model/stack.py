@@ -113,14 +113,19 @@ class Stack(ReadsOut):
         >>> print(*(type(layer).__name__ for layer in model.layers))
         Mix Rotations Mix Rotations Mix
 
-        - `n_i`, `n_o`: channels of the input (or number of codes), and outputs.
-        - `width` (16), `pairs` (None): outputs of each mix, and pairs of each rotation. None is as many as `width`.
-        - `layers` (2): of rotations.
-        - `bits` (4), `state_bits` (8): of the weights, and of the states. None is full precision.
-        - `skip` (False): each mix reads besides what its rotations were given.
+        - `n_i`: channels of the input, or number of codes.
+        - `n_o`: outputs.
+        - `width` (16): outputs of each mix.
+        - `pairs` (None): pairs of units in each layer of rotations. None is as many as `width`.
+        - `layers` (2): number of layers of rotations.
+        - `bits` (4): bits of the weights, 2 to 8. None is full precision.
+        - `state_bits` (8): bits of the states, 4 to 16, rounded while training too. None is float.
+        - `skip` (False): each mix also reads the input of its rotations.
         - `pool` ("mean"): y of the mean over a sequence's steps, of the "last" step, or of "all".
         - `dropout` (0.0): share of the mixes' outputs set to zero while training.
-        - `lambda_bits`, `ring`, `integrators`: of `Rotations`.
+        - `lambda_bits` (None): bits of λ, 8 to 12. None is 8; at full precision of the weights, float.
+        - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
+        - `integrators` (0): number of pairs of each layer that start with λ = 1.
         - `generator` (None): draws the weights. None is torch's global generator.
         - `options`: other keywords of `Stack`.
         """
@@ -166,7 +171,7 @@ class Stack(ReadsOut):
         return found
 
     def _settle(self) -> None:
-        """Steps move; whoever reads a layer whose outputs change with them is divided by as much."""
+        """Move the steps. If the outputs of a layer change with them, the weights that read it are divided as much."""
         factors = None
         for layer in self.layers:
             if factors is not None:
@@ -187,7 +192,7 @@ class Stack(ReadsOut):
     def _of_states(
         self, last: SequenceLayer, given: dict[str, Tensor], h0: Tensor | None, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Of a last layer whose outputs are its states: it may know a shorter way than through all of them."""
+        """For a last layer whose outputs are its states. It may have a shorter way than computing all of them."""
         self.grid = last.gives()
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
             return last.read_out(*self.readout_weights(), h0=h0, lengths=lengths, relu=self.relu, **given)
@@ -198,7 +203,7 @@ class Stack(ReadsOut):
         return self.read(states) if self.readout == "all" else self.read_mean(states, lengths), h
 
     def _of_outputs(self, y: Tensor, lengths: Tensor | None) -> Tensor:
-        """Of a last layer that keeps no state."""
+        """For a last layer that keeps no state."""
         if self.readout == "mean":
             return self.read_mean(y, lengths)
         if self.readout == "last":
@@ -212,7 +217,7 @@ class Stack(ReadsOut):
         return sum(terms[1:], terms[0]) if terms else None
 
     def freeze(self, frozen: bool = True) -> None:
-        """From now on the steps of all layers stay where they are: for the end of a training. False: they move."""
+        """Freeze the steps of all layers, for the end of a training. False: they move again."""
         for layer in self.layers:
             layer.freeze(frozen)
 

@@ -26,8 +26,8 @@ class Steps(nn.Module):
     """Steps 2^σ of whole numbers up to `top`: set by the first batch, then moved by one power of two at a time.
 
     The step is doubled when the running maximum of what was to be rounded passes the range, and halved when it stays
-    below 0.4 of it. Where all was zero so far, the first batch with something else sets it. All is in buffers, so that
-    a resumed run goes on with the same bits.
+    below 0.4 of it. If everything was zero so far, the first batch with other values sets it. All values are buffers,
+    so that a resumed run continues with the same bits.
     """
 
     step: Tensor  # (n,) or (), powers of two
@@ -44,7 +44,7 @@ class Steps(nn.Module):
         return torch.tensor([self.started, self.frozen, self.top])
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Steps of another number of bits, as a run may begin with, reach as far as they did."""
+        """Steps loaded from a run with another number of bits are rescaled to the same range."""
         started, frozen, top = state.tolist()
         if top < 1 or top & (top + 1):
             raise SettingsError(f"steps are of whole numbers up to 2^n − 1, got {top}")
@@ -55,7 +55,9 @@ class Steps(nn.Module):
     def demand(self) -> None:
         """Refuse steps that no batch has set."""
         if not self.started:
-            raise SettingsError("this network has seen no training batch, which sets the steps of its states; train it")
+            raise SettingsError(
+                "this network has not seen a training batch, which sets the steps of its states; train it"
+            )
 
     def see(self, peak: Tensor, *, in_steps: bool = False) -> None:
         """The largest values of a batch, or of them over the steps, in every process; the first sets the steps."""
@@ -97,12 +99,12 @@ class Steps(nn.Module):
         return factors
 
     def freeze(self, frozen: bool = True) -> None:
-        """From now on they stay, not before there are any; False: they move again."""
+        """Freeze the steps, once they are set. False: they move again."""
         self.frozen = frozen and self.started
 
 
 def trained(quantizer: Quantizer | None, layer: str) -> Quantizer:
-    """What rounded the weights while training; there are no steps where nothing did."""
+    """The quantizer that rounded the weights while training. Without one there are no steps, and this is refused."""
     if quantizer is None:
         raise SettingsError(f"{layer} at full precision cannot be quantized afterwards; train with bits=2..8 (--bits)")
     return quantizer
@@ -110,7 +112,7 @@ def trained(quantizer: Quantizer | None, layer: str) -> Quantizer:
 
 @contextmanager
 def alone(yes: bool = True) -> Iterator[None]:
-    """Inside, this process sets steps by its own batches, whatever group of processes it is in."""
+    """Inside the context this process sets steps from its own batches, even in a group of processes."""
     token = _alone.set(yes)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a quantizer is: weights become integers once, and the float weight is defined by those integers."""
+"""The interface of a quantizer: weights become integers once, and the float weights are computed from them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _ValueOf(torch.autograd.Function):
 
 @contextmanager
 def having(part: nn.Module, **changed: Any) -> Iterator[None]:
-    """Inside, the part has these attributes, such as another quantizer."""
+    """Inside the context the part has these attributes, such as another quantizer."""
     before = {name: getattr(part, name) for name in changed}
     try:
         for name, value in changed.items():

@@ -45,11 +45,11 @@ def resolve(
     float states unless they are given.
     """
     if map == STACK:
-        raise SettingsError("stack is a model, not a map; take --model stack")
+        raise SettingsError("stack is a model, not a map; use --model stack")
     if map is not None and model != "qornn":
-        raise SettingsError(f"the model {model!r} has no orthogonal matrix; leave out map={map!r}")
+        raise SettingsError(f"the model {model!r} has no orthogonal matrix; leave map={map!r} out")
     if map == SHARED:
-        raise SettingsError(f"structured is not one map; take {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}")
+        raise SettingsError(f"structured is not one map; use {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}")
     strategy = map if model == "qornn" else model
     recipe = for_strategy(task, strategy)
     changes: dict[str, Any] = {"kind": model}
@@ -68,7 +68,7 @@ def _state_bits(bits: int | str | None, model: str) -> int | None:
     """Bits of states while training, as a number or in words."""
     if model == "qornn":
         raise SettingsError(
-            "activation_bits are a training setting of --model stack alone; states of this network are rounded when "
+            "activation_bits is a training setting only of --model stack; states of this network are rounded when "
             "it is lowered: `qornn lower RUN -o FILE --activation-bits 12`"
         )
     if bits is None or (isinstance(bits, str) and bits.lower() == FULL_PRECISION):

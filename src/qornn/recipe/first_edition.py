@@ -38,7 +38,7 @@ def renewed(model: Mapping[str, Any], default_map: str = "bjorck") -> dict[str, 
     old = {key: value for key, value in model.items() if key in KEYS}
     options, map_ = table.get("map_options", {}), table.get("map", default_map)
     if not isinstance(options, Mapping):
-        return table  # refused by whoever checks types
+        return table  # refused later, when types are checked
     options = dict(options)
     for key, value in old.items():
         known = KEYS[key]

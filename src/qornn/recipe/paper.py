@@ -61,6 +61,6 @@ def _cell(task: str, entry: Mapping[str, Any]) -> Cell:
 
 
 def _facts_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a task's settings makes it another task: all but where its files lie and how much is held out."""
+    """The settings that make it another task: all except the data folder and the size of the validation set."""
     instance = TASKS[task["name"]](**{k: v for k, v in task.items() if k != "name"})
     return {k: v for k, v in asdict(instance).items() if k not in ("data_dir", "validation")} | {"name": task["name"]}

@@ -45,7 +45,7 @@ class Recipe:
         return from_tables(tables)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """As nested plain dicts, the TOML's own shape; without what means nothing to this kind of network."""
+        """As nested plain dicts, like the TOML, without keys that have no effect on this kind of network."""
         model = {key: value for key, value in asdict(self.model).items() if key not in self.model.foreign}
         return {"task": dict(self.task), "model": model, "train": asdict(self.train)}
 

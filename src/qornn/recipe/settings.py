@@ -1,4 +1,4 @@
-"""What can be set of a network and of its training: the keys of a recipe's [model] and [train]."""
+"""The settings of a network and of its training: the keys of a recipe's [model] and [train]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POOLS = ("last", "mean", "all")
 STATE_BITS = range(4, 17)
 STACK: Final = "stack"  # the kind whose layers are rotations and mixes
 STACK_DEFAULTS: Final = {"bits": 4, "activation_bits": 8}  # where its recipe does not say
-# The keys of [model] that mean something to a stack alone, and those that mean nothing to it.
+# The keys of [model] that only a stack has, and those that have no effect on it.
 OF_STACKS: Final = (
     *("width", "pairs", "layers", "skip", "pool", "lambda_bits", "r_min", "r_max"),
     *("integrators", "dropout", "input_bits"),
@@ -26,19 +26,54 @@ OF_OTHERS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """The network; the keys of a recipe's [model] table."""
+    """The network: the keys of a recipe's [model] table.
+
+    - `kind` ("qornn"): qornn, stack (rotations and mixes), or a baseline: rnn, lstm, gru, fastrnn, fastgrnn.
+    - `n_h` (128): units.
+    - `map` ("bjorck"): what keeps W orthogonal, or a W that is not stored.
+    - `map_options` ({}): options of the map, by the names of its constructor's parameters.
+    - `mix` (False): a Walsh-Hadamard transform of the last state before it is read out.
+    - `noise` (0.0): deviation of the noise on states while training, as a share of their size.
+    - `bits` (8): bits of W and U; with a structured map, of U and V. None is full precision.
+    - `bits_W` (None): bits of W if they differ. None is `bits`.
+    - `bits_U` (None): bits of U if they differ. None is `bits`.
+    - `bits_V` (None): bits of V. None is float; with a structured map, `bits`.
+    - `activation_bits` (None): bits of the states while training, for stack, fastrnn and fastgrnn. None is float.
+    - `quantizer` ("uniform"): of W: uniform or identity-offset.
+    - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
+    - `activation` ("relu"): relu, modrelu, identity or tanh.
+    - `readout_activation` (None): identity or relu on the states that V reads. None is the map's default.
+    - `init` ("haar"): W before training: haar, henaff or identity.
+    - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
+    - `init_V` ("xavier-normal"): V before training: xavier-normal or kaiming-normal.
+    - `gain_V` (1.0): factor on V before training.
+
+    Only for kind "stack":
+
+    - `width` (16): outputs of each mix.
+    - `pairs` (None): pairs of units in each layer of rotations. None is as many as `width`.
+    - `layers` (2): number of layers of rotations.
+    - `skip` (False): each mix also reads the input of its rotations.
+    - `pool` (None): last, mean or all: the steps that are read out. None is mean, or all if the task reads every step.
+    - `lambda_bits` (None): bits of λ, 8 to 12. None is 8.
+    - `r_min` (0.6): smallest radius of λ before training.
+    - `r_max` (0.99): largest radius of λ before training.
+    - `integrators` (0): pairs of each layer that start with λ = 1.
+    - `dropout` (0.0): share of the mixes' outputs set to zero while training.
+    - `input_bits` (None): bits of the inputs. None is lossless up to 12 if the task has raw samples, else 8.
+    """
 
     kind: str = "qornn"
     n_h: int = 128
     map: str = "bjorck"
-    map_options: dict[str, Any] = field(default_factory=dict)  # of the map, by the names that its constructor takes
-    mix: bool = False  # a Walsh-Hadamard transform of the last state before it is read out
-    noise: float = 0.0  # on states while training, as a share of their size
-    bits: int | None = 8  # of W and U; with a structured map of U and V
-    bits_W: int | None = None  # None: the same as bits
-    bits_U: int | None = None  # None: the same as bits
-    bits_V: int | None = None  # None: float, or with a structured map the same as bits
-    activation_bits: int | None = None  # stack, fastrnn, fastgrnn: of the state while training; else states are float
+    map_options: dict[str, Any] = field(default_factory=dict)
+    mix: bool = False
+    noise: float = 0.0
+    bits: int | None = 8
+    bits_W: int | None = None
+    bits_U: int | None = None
+    bits_V: int | None = None
+    activation_bits: int | None = None
     quantizer: str = "uniform"
     scale: str = "tensor"
     activation: str = "relu"
@@ -47,18 +82,17 @@ class ModelSettings:
     init_U: str = "xavier-normal"
     init_V: str = "xavier-normal"
     gain_V: float = 1.0
-    # Of kind "stack" alone.
-    width: int = 16  # outputs of each mix
-    pairs: int | None = None  # of each layer of rotations; None: as many as width
-    layers: int = 2  # of rotations
-    skip: bool = False  # a mix reads besides what its rotations were given
-    pool: str | None = None  # last or mean; None: mean, or all where the task reads every step
-    lambda_bits: int | None = None  # 8 to 12; None: 8
-    r_min: float = 0.6  # radii of λ before training
+    width: int = 16
+    pairs: int | None = None
+    layers: int = 2
+    skip: bool = False
+    pool: str | None = None
+    lambda_bits: int | None = None
+    r_min: float = 0.6
     r_max: float = 0.99
-    integrators: int = 0  # pairs of each layer that start with λ = 1
-    dropout: float = 0.0  # share of the mixes' outputs set to zero while training
-    input_bits: int | None = None  # None: lossless up to 12 where the task says what raw samples are, else 8
+    integrators: int = 0
+    dropout: float = 0.0
+    input_bits: int | None = None
 
     def __post_init__(self) -> None:
         self._refuse_foreign()
@@ -77,21 +111,21 @@ class ModelSettings:
             raise unknown("model.pool", self.pool, POOLS)
 
     def _refuse_foreign(self) -> None:
-        """Settings of another kind of network would change nothing, and nobody would know."""
+        """Refuse settings of another kind of network: they would silently change nothing."""
         defaults = {f.name: f.default if f.default is not MISSING else {} for f in fields(self)}
         for name in self.foreign:
             if getattr(self, name) != defaults[name]:
                 got = f"model.{name}={shown(getattr(self, name))}"
                 if self.kind == STACK:
                     raise SettingsError(
-                        f"{got} means nothing to a stack; its size is model.width, model.pairs and model.layers, and "
+                        f"{got} has no effect on a stack; its size is model.width, model.pairs and model.layers, and "
                         "--model stack trains one"
                     )
-                raise SettingsError(f"{got} is a setting of --model stack alone; this model is {shown(self.kind)}")
+                raise SettingsError(f"{got} is a setting only of --model stack; this model is {shown(self.kind)}")
 
     @property
     def foreign(self) -> tuple[str, ...]:
-        """The keys that mean nothing to this kind of network: they have their defaults, and are not written."""
+        """The keys that have no effect on this kind of network: they keep their defaults and are not written."""
         return OF_OTHERS if self.kind == STACK else OF_STACKS
 
     @property
@@ -125,28 +159,53 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings:
-    """The training; the keys of a recipe's [train] table."""
+    """The training: the keys of a recipe's [train] table.
+
+    - `optimizer` ("adam"): adam, adamw or rmsprop.
+    - `lr` (0.001): learning rate.
+    - `divider` (1.0): the learning rate of W is lr/divider.
+    - `divider_U` (1.0): the learning rate of U is lr/divider_U.
+    - `lr_factor` (1.0): the learning rate is multiplied by this every `lr_every` epochs.
+    - `lr_every` (1): epochs between two such changes.
+    - `decay` (0.0): weight decay of matrices, with the optimizer adamw.
+    - `schedule` ("steps"): steps (see `lr_factor`), cosine (down to zero) or one-cycle (a rise over the first tenth,
+      then cosine).
+    - `warmup` (0): steps over which the learning rate rises linearly to `lr`.
+    - `clip` (0.0): largest norm of the gradient. 0 is no limit.
+    - `state_penalty` (0.0): this multiple of the last state's mean square is added to the loss. Smaller states leave
+      the integers finer steps.
+    - `epochs` (10): epochs of the schedule.
+    - `steps` (0): training steps. 0 is as many as the epochs have.
+    - `fraction` (1.0): share of the steps in which the whole schedule is run.
+    - `batch` (128): sequences per batch, over all processes.
+    - `seed` (0): seed of weights and data.
+    - `start` (""): a finished run whose weights are the starting point, for example with more bits. "" draws weights.
+    - `log_every` (50): steps between records of the metrics.
+    - `eval_every` (0): steps between evaluations. 0 is once per epoch.
+    - `checkpoint_every` (0): steps between checkpoints. 0 is by time only.
+    - `checkpoint_seconds` (15.0): seconds between checkpoints.
+    """
 
     optimizer: str = "adam"
     lr: float = 1e-3
-    divider: float = 1.0  # of W's updates alone
-    divider_U: float = 1.0  # of U's
-    lr_factor: float = 1.0  # the learning rate is multiplied by this every lr_every epochs
+    divider: float = 1.0
+    divider_U: float = 1.0
+    lr_factor: float = 1.0
     lr_every: int = 1
-    decay: float = 0.0  # of matrices, with the optimizer adamw: a weight loses lr·decay of itself at every step
-    schedule: str = "steps"  # or "cosine": down to nothing at the end; "one-cycle": after a rise over the first tenth
-    warmup: int = 0  # steps of linear rise to lr
-    clip: float = 0.0  # gradient norm; 0: none
-    state_penalty: float = 0.0  # of the last state's mean square: small states leave integers fine steps
+    decay: float = 0.0
+    schedule: str = "steps"
+    warmup: int = 0
+    clip: float = 0.0
+    state_penalty: float = 0.0
     epochs: int = 10
-    steps: int = 0  # 0: as many as the epochs take
-    fraction: float = 1.0  # of the epochs: the whole schedule in that share of its steps
+    steps: int = 0
+    fraction: float = 1.0
     batch: int = 128
     seed: int = 0
-    start: str = ""  # a finished run whose weights to begin with, as in fewer bits than it has; "": drawn by the seed
-    log_every: int = 50  # steps
-    eval_every: int = 0  # steps; 0: every epoch
-    checkpoint_every: int = 0  # steps; 0: by time alone
+    start: str = ""
+    log_every: int = 50
+    eval_every: int = 0
+    checkpoint_every: int = 0
     checkpoint_seconds: float = 15.0
 
     def __post_init__(self) -> None:
@@ -159,7 +218,7 @@ class TrainSettings:
         if not 0 <= self.decay < float("inf"):
             raise SettingsError(f"train.decay must be a number of 0 or more, got {self.decay}")
         if self.decay and self.optimizer != "adamw":
-            raise SettingsError(f"train.decay={self.decay} is of the optimizer adamw, not of {self.optimizer!r}")
+            raise SettingsError(f"train.decay={self.decay} needs the optimizer adamw, not {self.optimizer!r}")
         if self.schedule not in SCHEDULES:
             raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:

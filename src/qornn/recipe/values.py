@@ -70,7 +70,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """The key and the value of KEY=VALUE, as it is typed in a shell."""
     key, equals, value = text.partition("=")
     if "\n" in text or "\r" in text:
-        raise SettingsError(f"{shown(text)}: a setting is one line; give --set once for each")
+        raise SettingsError(f"{shown(text)}: a setting is one line; repeat --set for each setting")
     if not equals:
         raise SettingsError(f"{text!r}: a setting is written KEY=VALUE, as in train.lr=1e-3")
     try:
@@ -95,7 +95,7 @@ def as_toml(key: str, value: Any) -> str:
 
 
 def _number(word: str) -> Any:
-    """1e-3 and .5 are no TOML numbers in every spelling, but people type them; null is our None."""
+    """Accept 1e-3 and .5, which TOML does not always allow but people type; null stands for None."""
     if word == "null":
         return None
     try:

@@ -76,7 +76,7 @@ def mix_pass(
 def _mix_gradients(
     dy: Tensor, keep: Tensor, x: Tensor, C: Tensor, skip: Tensor | None, S: Tensor | None, wanted: list[bool]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of x, C, c, skip and S; empty where x's or the skip's is not wanted or there is none."""
+    """Gradients of x, C, c, skip and S; empty where that of x or the skip is not needed or does not exist."""
     check_mix(x, C, C[:, 0], skip, S, 1)
     if dy.shape != keep.shape or keep.shape != (*x.shape[:-1], len(C)) or dy.dtype != x.dtype:
         raise ValueError(f"dy {tuple(dy.shape)} and keep {tuple(keep.shape)} do not belong to x {tuple(x.shape)}")
@@ -142,7 +142,7 @@ def _scan_gradients(
     scale: float,
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of x, U, a, b and z0; that of x is empty where it is not wanted."""
+    """Gradients of x, U, a, b and z0; that of x is empty where it is not needed."""
     check_driven(x, U, a, b, z0, lengths, 0, scale)
     check_scan_gradients(dstates, dlast, states)
     tensors = (dstates, dlast, x, U, a, b, z0, lengths, states)

@@ -1,6 +1,6 @@
 """h_t = σ(W h_{t−1} + U x_t + b) in plain torch: the specification every faster recurrence is tested against.
 
-Only h_1..h_T are saved. The derivative of σ is read off h itself, so the backward pass is one product with Wᵀ a step,
+Only h_1..h_T are saved. The derivative of σ is read off h itself, so the backward pass is one product with Wᵀ per step,
 and the gradients of W and U are one large product each at the end.
 
 A 1-D W is u of W = diag(u) S/√n_h, S Sylvester's Hadamard matrix: orthogonal for signs u, and multiplied by additions.

@@ -1,4 +1,4 @@
-"""What a report says, before it is HTML or Markdown: both are written from the same strings and cannot disagree."""
+"""The contents of a report. HTML and Markdown are written from the same strings and cannot disagree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A PNG that stands in the text; `alt` says what it shows to who cannot see it."""
+    """A PNG in the text. `alt` describes it for readers who cannot see it."""
 
     name: str
     alt: str

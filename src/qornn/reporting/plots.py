@@ -1,4 +1,4 @@
-"""Pictures that are the same everywhere: whatever names stand in them, whatever the user's matplotlib is set to."""
+"""Pictures that look the same everywhere, whatever names they contain and whatever matplotlib is set to."""
 
 from __future__ import annotations
 

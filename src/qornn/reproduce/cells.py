@@ -1,4 +1,4 @@
-"""One cell: its run is started, gone on with or taken as it is, then measured and recorded."""
+"""One cell: its run is started, continued or, if finished, loaded; then it is measured and recorded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def state(job: Job) -> str:
 
 
 def seconds_left(job: Job, probed: dict[tuple[Any, ...], float | None]) -> float | None:
-    """An estimate of what training the job still takes; `probed` keeps the seconds a step of networks tried before."""
+    """Estimated seconds of training that are left; `probed` keeps the seconds per step of networks tried before."""
     if state(job) in (*records.FINISHED, "trained"):
         return 0.0
     used, step, _ = _progress(job.folder)
@@ -102,7 +102,7 @@ def _out_of_time(job: Job) -> bool:
 
 
 def _train(job: Job) -> None:
-    """Start or go on; out of time is a way to end like another."""
+    """Start or continue the run. Running out of time is not an error."""
     seconds = None if job.budget is None else job.budget - _progress(job.folder)[0]
     resumed = (job.folder / "recipe.toml").exists()
     moved = [f"task.data_dir={json.dumps(job.recipe.task['data_dir'])}"] if "data_dir" in job.recipe.task else []
@@ -175,7 +175,7 @@ def _divergence(error: DivergenceError, folder: Path) -> dict[str, Any]:
 
 
 def _check_same_network(job: Job) -> None:
-    """Take over a folder only if it holds this network, trained this way."""
+    """Use an existing folder only if it holds the same network with the same training settings."""
     if not (job.folder / "recipe.toml").exists():
         return
     wrong = differences(read_run(job.folder), job.recipe)
@@ -206,7 +206,7 @@ def _progress(folder: Path) -> tuple[float, int, dict[str, Any]]:
 
 @contextmanager
 def _deadline(seconds: float | None) -> Iterator[list[int]]:
-    """After that time the trainer is told to stop as by a polite kill; the list then holds the signal."""
+    """After that time the trainer gets SIGTERM and stops. The list then holds the signal."""
     rung: list[int] = []
     if seconds is None:
         yield rung

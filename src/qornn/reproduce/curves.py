@@ -1,4 +1,4 @@
-"""The paper's learning curves, drawn from the records' own: a panel a strategy, a line a bit width."""
+"""The paper's learning curves, drawn from the records: one panel per strategy, one line per bit width."""
 
 from __future__ import annotations
 

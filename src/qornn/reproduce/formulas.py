@@ -1,4 +1,4 @@
-"""Tables of the paper that need no training: sizes, operations, minutes an epoch, and the articles it cites."""
+"""Tables of the paper that need no training: sizes, operations, minutes per epoch, and the articles it cites."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def operations(records: Sequence[Record]) -> Table:
 
 
 def compute(records: Sequence[Record]) -> Table:
-    """Minutes an epoch: the paper's on its card, ours from the seconds of the records, median over bit widths."""
+    """Minutes per epoch: the paper's on its card, ours from the seconds of the records, median over bit widths."""
     data: list[dict[str, Any]] = []
     for task in ("copy", "pmnist", "ptb"):
         for strategy, settings in strategies(task).items():

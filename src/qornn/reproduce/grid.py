@@ -28,8 +28,8 @@ TRAINED = {
 BEYOND = {"structured": "Structured recurrences, beyond the paper"}
 UNTRAINED = {
     "sizes": "Model sizes (kB = 1024 bytes)",
-    "complexity": "Operations a time step",
-    "compute": "Minutes an epoch",
+    "complexity": "Operations per time step",
+    "compute": "Minutes per epoch",
     "literature": "Results in existing articles, as the paper cites them",
 }
 CURVES = {
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def paper(self) -> float | str | None:
-        """The published figure; those of several seeds together are nobody's own."""
+        """The published figure. A figure of several seeds together belongs to no single network."""
         return next((c.paper for c in self.cells if c.paper is not None and "note" not in c.facts), None)
 
     @property
@@ -184,12 +184,12 @@ def make_jobs(
         if (wrong := differences(changed, entry.recipe)) and variant is None:
             raise SettingsError(
                 f"{', '.join(wrong)}: not as in the paper for {entry.id}; name the change with --variant NAME, "
-                "and its record stands beside the paper's setting"
+                "and its record is listed beside the paper's setting"
             )
         ending = "" if variant is None else f"--{variant}"
         if seed is not None and seed != entry.recipe.train.seed:
             if entry.recipe.train.seed:
-                raise SettingsError(f"{entry.id} has a seed of its own; leave out --seed, or choose other --cells")
+                raise SettingsError(f"{entry.id} has its own seed; leave --seed out, or choose other --cells")
             own, ending = [*own, f"train.seed={seed}"], f"-s{seed}{ending}"
         jobs.append(
             Job(

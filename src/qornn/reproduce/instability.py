@@ -159,7 +159,7 @@ def _check_place(out: Path) -> None:
     except (OSError, ValueError, AttributeError, RecursionError):
         ours = False
     if not ours:
-        raise SettingsError(f"{path} holds something else than these figures; choose another folder, or remove it")
+        raise SettingsError(f"{path} holds other data than these figures; choose another folder, or remove it")
 
 
 def _save(out: Path, numbers: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A job carried out, and what became of it."""
+"""Running a job, and its outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qornn.reproduce.grid import Job
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: its record, or why there is none."""
+    """The outcome of a job: its record, or the reason why there is none."""
 
     job: Job
     record: dict[str, Any] | None

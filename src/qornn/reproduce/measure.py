@@ -1,4 +1,4 @@
-"""The figures of a trained network: those of its own end, or measured now when it has none or is quantized after."""
+"""The figures of a trained network: from its result, or measured now if it has none or is quantized afterwards."""
 
 from __future__ import annotations
 

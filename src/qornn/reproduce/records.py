@@ -1,4 +1,4 @@
-"""Results as records: one JSON file a cell, written by the program from what it measured, never by hand."""
+"""Results as records: one JSON file per cell, written by the program from what it measured, never by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_all(folder: Path) -> list[dict[str, Any]]:
 def write(record: dict[str, Any], results: Path = Path("results")) -> Path:
     """Write a record under its own id; a reader meets the old one or the new one, never half of either."""
     path = path_of(record["id"], results)
-    # One line a point would be most of the file.
+    # One line per point would be most of the file.
     body = {key: value for key, value in record.items() if key != "curve"}
     text = to_json(body, indent=1, ensure_ascii=False)
     points = ",\n  ".join(to_json(point) for point in record["curve"])

@@ -23,12 +23,12 @@ TABLES = (
     *("hyper", "adding170", "adding400", "compute", "literature"),
 )
 READ = (
-    "Measured is our test figure; the difference is measured less paper. On copy and adding, whose figures span "
+    "Measured is our test figure; the difference is measured minus paper. On copy and adding, whose figures span "
     "decades, it is a ratio: × 2 is twice the paper's loss. NC: no better than the naive baseline. NU: left out by the "
     "paper as not useful.",
-    "A run shorter than the paper's says so: its share of the paper's training, and the schedule of the learning rate: "
-    "whole, compressed into that share, or cut off where the run ended. A variant departs from the paper's setting and "
-    "is never counted as the paper's cell. The 12-bit figure is the same network in integers alone.",
+    "A run shorter than the paper's is marked with its share of the paper's training and its learning-rate schedule: "
+    "whole, compressed into that share, or cut off where the run ended. A variant has other settings than the paper, "
+    "and is never counted as the paper's cell. The 12-bit figure is the same network in integers only.",
 )
 
 
@@ -48,10 +48,10 @@ def report(results: Path, out: Path) -> dict[str, Any]:
 
 
 def _check_own(page: Path) -> None:
-    """The Markdown goes where nobody named it: never over a text that is not a report."""
+    """The path of the Markdown is derived, so a file there that is not a report is never overwritten."""
     heading = f"# {TITLE}"
     if page.exists() and not (page.is_file() and page.read_bytes().startswith(heading.encode())):
-        raise SettingsError(f"{page} is no report, and the report would replace it; choose another name for the report")
+        raise SettingsError(f"{page} exists and is not a report; choose another name, so that it is not replaced")
 
 
 def compose(results: Path) -> tuple[Document, dict[str, Any]]:
@@ -68,7 +68,7 @@ def compose(results: Path) -> tuple[Document, dict[str, Any]]:
 
 
 def _other_section(name: str, records: Sequence[Record]) -> Section:
-    """A table that is no table of scores, as `qornn reproduce` writes it."""
+    """A table without scores, as `qornn reproduce` writes it."""
     made = tables.table(name, records)
     rows = tuple(Row(tuple(row), "not-run" if NOT_RUN in row else "") for row in made.rows)
     return Section(name, made.title, grids=(Grid(f"qornn reproduce {name}", tuple(made.columns), rows),))

@@ -1,4 +1,4 @@
-"""The pictures of a report: learning curves, and what each network reaches for its bytes."""
+"""The pictures of a report: learning curves, and score against bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Point:
 
 @own_style()
 def curves_png(curves: Sequence[Curve], *, metric: str, log: bool) -> bytes:
-    """One panel a title, side by side on one scale."""
+    """One panel per title, side by side on one scale."""
     titles = list(dict.fromkeys(curve.title for curve in curves))
     columns = 2 if len(titles) == 4 else min(len(titles), 3)
     rows = -(-len(titles) // columns)

@@ -1,4 +1,4 @@
-"""From records to what the pictures of a report draw; a curve or a value that is none is left out."""
+"""From records to the data of the report's pictures. Missing or invalid curves and values are left out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def curves_section(records: Sequence[Record]) -> Section:
 
 
 def bytes_section(found: Sequence[Place]) -> Section:
-    """What the paper and we reach for the bytes of the network."""
+    """Score against bytes, of the paper and measured here."""
     panels = {}
     for task, tables in BYTES.items():
         here = [place for place in found if place.task == task and place.table in tables]
@@ -56,9 +56,10 @@ def bytes_section(found: Sequence[Place]) -> Section:
         f"the paper's points hollow, {count} measured ones full."
     )
     notes = (
-        "Size by the paper's formula, (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes; the first part once a gate for the LSTM. "
-        "Hollow: the paper. Full: measured here, at the budget that the tables state; half full: a variant. Colours, "
-        "and the numbers beside points, are the bits of the weights. What did not converge lies on the baseline.",
+        "Size by the paper's formula, (n_h² + n_h n_i)·k/8 + 4 n_o n_h bytes; for the LSTM the first part counts once "
+        "per gate. Hollow: the paper. Full: measured here, with the training that the tables state. Half full: a "
+        "variant. Colours and the numbers beside points are weight bits. Runs that did not converge lie on the "
+        "baseline.",
     )
     return Section("bytes", "Score against bytes", notes, pictures=(Picture("bytes", alt, bytes_png(panels)),))
 

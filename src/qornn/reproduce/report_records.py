@@ -88,11 +88,11 @@ def _check(record: Record, name: str) -> None:
     if not {"cpu", "threads", "device"} <= record["machine"].keys():
         raise DataError("its 'machine' does not say cpu, threads and device")
     if entry_id(record) not in {entry.id for entry in grid.entries()}:
-        raise DataError(f"{shown(entry_id(record))} is no cell of the paper's tables")
+        raise DataError(f"{shown(entry_id(record))} is not a cell of the paper's tables")
     try:
         from_tables(record["settings"])
     except QornnError as error:
-        raise DataError(f"its settings are no recipe: {error}") from error
+        raise DataError(f"its settings are not a valid recipe: {error}") from error
 
 
 def _check_kind(key: str, value: Any, kinds: tuple[type, ...]) -> None:

@@ -61,7 +61,7 @@ def _cell(entry: Entry, table: str) -> Cell:
 
 
 def score_section(name: str, found: Iterable[Place]) -> Section:
-    """One table of the paper, a grid a task."""
+    """One table of the paper, one grid per task."""
     here = [place for place in found if place.table == name]
     tasks = list(dict.fromkeys(place.task for place in here))
     return Section(

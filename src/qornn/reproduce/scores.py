@@ -20,7 +20,7 @@ OF_SEEDS: dict[str, Callable[[list[float]], float]] = {"min": min, "median": sta
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as people read it (`columns`, `rows`) and as programs do (`data`, a dict a row)."""
+    """A table as people read it (`columns`, `rows`) and as programs do (`data`, one dict per row)."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The user's own sequences: arrays in memory, of one length or of many, with classes or values to learn."""
+"""The user's own sequences: arrays in memory, of equal or different lengths, with classes or values to learn."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Sequences:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arrays(Task):
-    """One answer a sequence, read from its last state; the metric is the loss, which early stopping watches."""
+    """One answer per sequence, read from its last state; the metric is the loss, which early stopping watches."""
 
     name = "arrays"
     readout = "last"
@@ -104,7 +104,7 @@ class Arrays(Task):
 
     @cached_property
     def _mean_weight(self) -> float:
-        """Of all training sequences."""
+        """Mean class weight of all training sequences."""
         assert self.class_weight is not None
         return float(self.class_weight[self.targets["train"]].mean())
 

@@ -116,7 +116,7 @@ class Task(ABC):
         return None
 
     def facts(self) -> dict[str, Any]:
-        """What must stand beside every figure of this task; by default nothing."""
+        """Facts that must be shown with every figure of this task. By default none."""
         return {}
 
     def converged(self, value: float) -> bool:
@@ -142,7 +142,7 @@ def check_count(name: str, value: object, *, least: int = 1) -> None:
 
 
 def check_batch(split: Split, index: int, batch: int) -> None:
-    """Refuse a batch number or size that no batch can have."""
+    """Refuse an invalid batch number or batch size."""
     check_split(split)
     check_count("index", index, least=0)
     check_count("batch", batch)

@@ -23,7 +23,7 @@ MARKER = SYMBOLS + 1
 class Copy(Task):
     """Ten symbols of 1..8, T0 blanks, a marker at position T0 + 11, nine blanks; the last ten targets are the symbols.
 
-    Training sequences are drawn afresh for every batch [ours: the paper counts 512 000 an epoch and does not say
+    Training sequences are drawn afresh for every batch [ours: the paper counts 512 000 per epoch and does not say
     whether they repeat]; validation and test are fixed sets, streams of their own, for each seed.
     """
 

@@ -1,4 +1,4 @@
-"""Where data files are found, or fetched from, and never half of one.
+"""Where data files are searched and downloaded. A file is never used half-downloaded.
 
 Order: the data folder given by the caller, $QORNN_DATA, the user's cache, then a verified download into that cache.
 """
@@ -51,7 +51,7 @@ def locate(file: RemoteFile, data_dir: str | os.PathLike[str] | None = None) -> 
             )
         if found := _search(file, [root]):
             return found
-        raise _absent(file, [root], "The data folder given lacks it.")
+        raise _absent(file, [root], "The given data folder does not contain it.")
     given = os.environ.get("QORNN_DATA")
     roots = [Path(os.path.expanduser(given))] if given else []
     if found := _search(file, roots):

@@ -13,7 +13,7 @@ from qornn.tasks.base import Batch
 
 def cross_entropy(y: Tensor, batch: Batch) -> Tensor:
     """Mean over targets of −ln p(target); padded steps do not count."""
-    if y.ndim == 2:  # (B, n_o): one answer a sequence
+    if y.ndim == 2:  # (B, n_o): one answer per sequence
         return F.cross_entropy(y, batch.target)
     losses = F.cross_entropy(y.flatten(0, 1), batch.target.flatten(), reduction="none").view_as(batch.target)  # (B, T)
     if batch.lengths is None:
@@ -33,5 +33,5 @@ def accuracy(y: Tensor, batch: Batch) -> float:
 
 
 def squared_error(y: Tensor, batch: Batch) -> Tensor:
-    """Mean squared error of one value a sequence; y is (B, 1)."""
+    """Mean squared error of one value per sequence; y is (B, 1)."""
     return F.mse_loss(y.squeeze(-1), batch.target)

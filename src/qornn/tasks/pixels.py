@@ -1,4 +1,4 @@
-"""Images read one pixel a step and classified at the end: what smnist, pmnist and digits share."""
+"""Images read one pixel per step and classified at the end: what smnist, pmnist and digits share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pixels(Task):
 
     limit: int | None = None  # only the first so many training images, for quick trials
     centre: int = 0  # the pixel that x = 0 stands for
-    spread: int | None = None  # pixels a unit of x; None: the brightest
+    spread: int | None = None  # pixels per unit of x; None: the brightest
     input_bits: int | None = None  # fewer than a pixel has: trained on what lower(input_bits=) leaves of it
 
     def __post_init__(self) -> None:

@@ -114,7 +114,7 @@ def _stack(settings: ModelSettings, task: Task, generator: torch.Generator) -> n
 
 
 def _pool(settings: ModelSettings, task: Task) -> Any:
-    """What of the steps is read out: the task says whether all are."""
+    """Which steps are read out. The task decides whether it is all of them."""
     if settings.pool is None:
         return "all" if task.readout == "all" else "mean"
     if (settings.pool == "all") != (task.readout == "all"):

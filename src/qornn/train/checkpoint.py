@@ -52,7 +52,7 @@ MAY_CHANGE = {"data_dir", "start", "log_every", "eval_every", "checkpoint_every"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything a run is at one step."""
+    """The complete state of a run at one step."""
 
     step: int
     model: dict[str, Tensor]
@@ -83,7 +83,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def number(path: Path) -> int:
-    """The step in a checkpoint's name; names that are no checkpoint's have −1."""
+    """The step in a checkpoint's name, or −1 for other names."""
     digits = path.name.removeprefix("step-").removesuffix(".safetensors")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else -1
 
@@ -106,7 +106,7 @@ def load(path: Path) -> Checkpoint:
 
 
 def demand(checkpoint: Checkpoint, path: Path, *names: str) -> list[Any]:
-    """Those of the extra facts; a checkpoint of a run has them all."""
+    """These extra facts. A checkpoint without one of them is refused."""
     for name in names:
         if name not in checkpoint.extra:
             raise CheckpointError(_refused(path, f"does not say its {name}"))
@@ -135,7 +135,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(_damaged(path, reason(error))) from error
     if not isinstance(header, dict):
-        raise CheckpointError(_damaged(path, "its header is no table"))
+        raise CheckpointError(_damaged(path, "its header is not a table"))
     if header.get("schema") != SCHEMA:
         raise CheckpointError(
             f"{path} has schema {shown(header.get('schema'))}, this version reads {SCHEMA}; upgrade qornn"
@@ -185,7 +185,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, checkpoin
     moved = held.keys() - set(checkpoint.extra.get("unmoved", ())) if checkpoint.step else ()
     missing = sorted({f"{name}/{kind}" for name in moved for kind in kinds} - checkpoint.optimizer.keys())
     if missing:
-        raise CheckpointError(_refused(path, f"lacks the optimizer's {missing[0]}"))
+        raise CheckpointError(_refused(path, f"does not contain the optimizer's {missing[0]}"))
     for key, value in checkpoint.optimizer.items():
         name, _, kind = key.rpartition("/")
         if name not in held or (kinds and kind not in kinds):
@@ -220,7 +220,7 @@ def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]])
                 raise CheckpointError(
                     f"{path} belongs to another {'training' if table == 'train' else table}: it was made with the "
                     f"{name} {_word(before.get(name))}, the recipe says {_word(after.get(name))}; "
-                    f"set {table}.{name} back in recipe.toml, or train anew in another folder"
+                    f"set {table}.{name} back in recipe.toml, or start a new training in another folder"
                 )
 
 
@@ -247,9 +247,9 @@ def _damaged(path: Path, reason: str) -> str:
 
 
 def _refused(path: Path, what: str) -> str:
-    """What is wrong with the file, and the way on without it."""
+    """What is wrong with the file, and how to continue without it."""
     if not path.name.startswith("step-"):
         return f"{path} {what}; delete it and `qornn resume` the run to make it again"
     earlier = [p.name for p in files(path.parent) if number(p) < number(path)]
-    way_out = f"to go on from {earlier[-1]}" if earlier else "to start again from the beginning"
+    way_out = f"to continue from {earlier[-1]}" if earlier else "to start again from the beginning"
     return f"{path} {what}; delete it {way_out}"

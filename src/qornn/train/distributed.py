@@ -45,7 +45,7 @@ class Processes:
 
 
 def _number(name: str, otherwise: int) -> int:
-    """What torchrun has set; the same name may be somebody else's."""
+    """A number that torchrun sets in the environment. Other programs may use the same name."""
     text = os.environ.get(name) or str(otherwise)
     if not text.isdecimal():
         raise SettingsError(f"the environment says {name}={text!r}, where torchrun sets a number; unset it")

@@ -18,7 +18,7 @@ from qornn.train.optim import recurrences, sequence_layers
 
 
 class Stopped(Exception):
-    """Somebody asked to stop in the middle of an evaluation."""
+    """A signal asked to stop in the middle of an evaluation."""
 
 
 @torch.no_grad()
@@ -54,7 +54,7 @@ def evaluate(
 
 @torch.no_grad()
 def diagnostics(model: nn.Module, batch: Batch, *, sequences: int = 16) -> dict[str, float]:
-    """What every layer says of itself and of its states on a few sequences; with several layers, the worst of each.
+    """Diagnostics of every layer and of its states on a few sequences. With several layers, the worst of each.
 
     Of orthogonal layers ‖W_q W_qᵀ − I‖_F, σ_min, σ_max, the share of clipped weights and max|h|; of rotations max|λ|
     and the share of saturated states.
@@ -84,7 +84,7 @@ def _agree_to_go_on(processes: Processes, stop: bool) -> None:
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, no layer draws noise."""
+    """Inside the context no layer adds noise."""
     training = model.training
     model.eval()
     try:
@@ -95,7 +95,7 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def quantized(model: nn.Module, bits: int | None) -> Iterator[None]:
-    """Inside, weights are on `bits` bits, whatever they were trained with (PTQ); None: nothing is rounded."""
+    """Inside the context weights have `bits` bits, whatever they were trained with (PTQ). None: no rounding."""
     parts = [m for m in model.modules() if isinstance(m, SequenceLayer | ReadsOut | Baseline)]
     with ExitStack() as inside:
         for part in parts:

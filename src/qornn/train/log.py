@@ -1,4 +1,4 @@
-"""What a person sees of a run: metrics.jsonl, TensorBoard when installed, a progress bar, the learning curve."""
+"""The logs of a run: metrics.jsonl, TensorBoard if installed, a progress bar, the learning curve."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST = 1 << 32  # bytes of metrics: a record of every step of a long run must
 
 
 class MetricsLog:
-    """metrics.jsonl, one record a line; its length is part of a checkpoint, so that resuming repeats no line."""
+    """metrics.jsonl, one record per line; its length is part of a checkpoint, so that resuming repeats no line."""
 
     def __init__(self, folder: Path | None, *, length: int = 0) -> None:
         self.path = None if folder is None else folder / "metrics.jsonl"
@@ -91,7 +91,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
         return [_record(line) for line in lines]
     except Unreadable as error:
         raise CheckpointError(
-            f"cannot read {path}: {error}; delete it: weights do not depend on it, only the curve begins anew"
+            f"cannot read {path}: {error}; delete it: the weights do not depend on it, but the curve then starts here"
         ) from error
 
 

@@ -42,15 +42,22 @@ FREEZE = 0.8  # of the training: then the steps of rounded states stay where the
 
 
 class Interrupted(Exception):
-    """Ctrl-C or a polite kill: the run was saved and can be resumed."""
+    """Ctrl-C or SIGTERM: the run was saved and can be resumed."""
 
 
 class Trainer:
-    """Trains a model on a task, from wherever it was left.
+    """Trains a model on a task: `Trainer(model, task, settings).run()`.
 
-    `out=None` keeps nothing on disk. With a folder, a checkpoint holds all that the next step depends on, so a resumed
-    run ends with the same bits as one never interrupted (on the same machine with the same number of threads and
-    processes). Layers draw random numbers from (seed, step, process) alone: see qornn/draws.py.
+    - `model`: the network, which is moved to the device and trained in place.
+    - `task`: gives batches, loss and metric, as `make_task` makes it.
+    - `settings` (None): the `TrainSettings`: optimizer, learning rate, epochs and so on. None is their defaults.
+    - `out` (None): the run folder for metrics, curve and checkpoints. None keeps nothing on disk.
+    - `device` ("auto"): auto, cpu, cuda or mps. auto takes CUDA, then MPS, then the CPU.
+    - `quiet` (False): no progress bar and no messages.
+
+    A checkpoint holds everything that the next step depends on. After `restore(checkpoint)` a run ends with the same
+    bits as one never interrupted, on the same machine with the same number of threads and processes. Layers draw random
+    numbers only from (seed, step, process): see qornn/draws.py.
     """
 
     def __init__(
@@ -143,7 +150,7 @@ class Trainer:
                 raise self._interrupted()
 
     def _interrupted(self) -> Interrupted:
-        way_on = f", saved; `qornn resume {self.out}` goes on" if self.out else ""
+        way_on = f", saved; `qornn resume {self.out}` continues" if self.out else ""
         return Interrupted(f"interrupted at step {self.step} of {self.total}{way_on}")
 
     def _one_step(self, model: nn.Module, batch: Batch, asked: bool) -> tuple[float, float, bool]:

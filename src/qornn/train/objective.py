@@ -1,4 +1,4 @@
-"""What a training adds to the task's loss, and the words for what came of it."""
+"""Terms that a training adds to the task's loss, and texts about its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qornn.tasks.base import Task
 
 
 def penalties(layers: Iterable[SequenceLayer], h: Any, state_penalty: float) -> Tensor | float:
-    """What the maps of the layers ask for, and so many times the mean square of the last state."""
+    """The penalties of the layers' maps, plus a multiple of the mean square of the last state."""
     terms: list[Tensor] = [term for layer in layers if (term := layer.penalty()) is not None]
     if state_penalty:
         states = h if isinstance(h, tuple) else (h,)  # a stack gives the states of all its layers, some of no numbers
@@ -25,7 +25,7 @@ def penalties(layers: Iterable[SequenceLayer], h: Any, state_penalty: float) -> 
 
 
 def freeze(layers: Iterable[SequenceLayer], frozen: bool) -> None:
-    """Whether the steps of rounded states stay where they are."""
+    """Freeze the steps of rounded states, or let them move."""
     for layer in layers:
         layer.freeze(frozen)
 

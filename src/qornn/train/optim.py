@@ -57,7 +57,7 @@ def _fusible(groups: list[dict[str, Any]]) -> bool:
 
 
 def _decay(settings: TrainSettings, matrices: bool) -> dict[str, float]:
-    """Of matrices alone: a bias or a λ has no reason to be small."""
+    """Weight decay of matrices only: a bias or a λ has no reason to be small."""
     return {"weight_decay": settings.decay if matrices else 0.0} if settings.optimizer == "adamw" else {}
 
 
@@ -95,7 +95,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
 def step_and_retract(
     optimizer: torch.optim.Optimizer, layers: Iterable[OrthogonalRecurrence], generator: torch.Generator
 ) -> None:
-    """optimizer.step(), then every W goes back to where its map wants it."""
+    """optimizer.step(), then the map of every layer brings its W back to the manifold."""
     before: list[tuple[OrthogonalRecurrence, Tensor]] = [
         (layer, layer.W_raw.detach().clone()) for layer in layers if layer.map.retracts
     ]

@@ -1,4 +1,4 @@
-"""The folder of a run: new or empty when it begins, then its own, and one process's at a time."""
+"""The folder of a run: new or empty at the start, and written by one process at a time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def check_new(folder: Path) -> None:
         return
     if _is_run(folder):
         raise SettingsError(
-            f"{folder} already holds a run; `qornn resume {folder}` goes on with it, or choose another --out"
+            f"{folder} already holds a run; continue it with `qornn resume {folder}`, or choose another --out"
         )
     first = min(held_in(folder))
     raise SettingsError(
-        f"{folder} exists and holds something else than a run ({first}); choose another --out, or empty it"
+        f"{folder} exists and holds other files than a run ({first}); choose another --out, or empty it"
     )
 
 

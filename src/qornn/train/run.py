@@ -60,9 +60,18 @@ def train(
     device: str = "auto",
     quiet: bool = False,
 ) -> Run:
-    """Train a recipe: `qornn.train("pmnist", bits=5, out="runs/pm5")`; settings as in `["train.lr=1e-3"]`.
+    """Train a recipe: `qornn.train("pmnist", bits=5, out="runs/pm5")`.
 
-    `activation_bits` are of `model="stack"`, whose states are rounded while training.
+    - `task`: the name of a recipe, as `qornn list` prints them.
+    - `model` ("qornn"): qornn, stack, or a baseline: rnn, lstm, gru, fastrnn, fastgrnn.
+    - `map` (None): what keeps W orthogonal, such as "bjorck". None is the recipe's.
+    - `bits` ("recipe"): weight bits, 2 to 8. None or "fp" is full precision, "recipe" the recipe's.
+    - `activation_bits` ("recipe"): state bits of `model="stack"`, 4 to 16, rounded while training. None or "fp" is
+      float states.
+    - `out` (None): the run folder, new or empty. None is runs/TASK-….
+    - `settings` (()): changes of the recipe, as in `["train.lr=1e-3"]`.
+    - `device` ("auto"): auto, cpu, cuda or mps.
+    - `quiet` (False): no progress bar and no messages.
     """
     recipe = resolve(task, model=model, map=map, bits=bits, activation_bits=activation_bits, settings=settings)
     return start(recipe, out, device=device, quiet=quiet)
@@ -89,10 +98,14 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
 
 
 def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[str] = (), quiet: bool = False) -> Run:
-    """Go on with a run from its newest checkpoint; a finished run is returned as it is.
+    """Continue a run from its newest checkpoint. A finished run is returned as it is.
 
-    Device and number of threads are the checkpoint's, since another number adds in another order; `settings` are for
-    what may have moved since, as in `["task.data_dir=…"]`.
+    - `folder`: the run folder.
+    - `device` (None): auto, cpu, cuda or mps. None is the device of the checkpoint.
+    - `settings` (()): settings that no weight depends on and that changed since, as in `["task.data_dir=…"]`.
+    - `quiet` (False): no progress bar and no messages.
+
+    The number of threads is the checkpoint's, because sums in another order differ in their last bits.
     """
     folder = Path(folder)
     recipe = read_run(folder).override(settings)
@@ -251,14 +264,14 @@ def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:
 
 
 def _read_result(folder: Path) -> dict[str, Any]:
-    """The figures of a finished run; without them the weights still are what they are."""
+    """The figures of a finished run. The weights do not depend on them."""
     path = folder / "result.json"
     if not path.exists():
         return {}
     try:
         found = read_json(path)
         if not isinstance(found, dict):
-            raise Unreadable("it is no table of figures")
+            raise Unreadable("it is not a table of figures")
         for key, value in found.items():
             if key in FIGURES and not (value is None or is_number(value)):
                 raise Unreadable(f"its {key} is {shown(value)}")

@@ -1,4 +1,4 @@
-"""torch as it is by default, whatever the caller has set: a seed gives the same network everywhere."""
+"""torch with its default settings, whatever the caller has set: a seed gives the same network everywhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _dtype = threading.RLock()  # the default is the whole process's
 
 @contextmanager
 def own_torch() -> Iterator[None]:
-    """Inside, whatever modes the caller is in (no_grad, inference_mode, autocast, a default device) are left."""
+    """Inside the context the caller's modes (no_grad, inference_mode, autocast, a default device) are off."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
@@ -27,7 +27,7 @@ def own_torch() -> Iterator[None]:
 
 @contextmanager
 def float32() -> Iterator[None]:
-    """Inside, new parameters are float32; one at a time, since torch has a single default for all threads."""
+    """Inside the context new parameters are float32. One thread at a time: torch has one default for all threads."""
     with _dtype:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)

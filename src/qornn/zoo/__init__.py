@@ -23,7 +23,7 @@ def file(name: str) -> Path:
 
 
 def record(name: str) -> dict[str, Any]:
-    """How it was trained and lowered, and what it was measured at."""
+    """How it was trained and lowered, and its measured figures."""
     return dict(json.loads(_existing(name, "json").read_text(encoding="utf-8")))
 
 

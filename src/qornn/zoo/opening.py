@@ -28,14 +28,14 @@ def load(what: str | Path) -> Run | IntegerProgram:
 
 
 def locate(what: str | Path) -> Path:
-    """The path that is meant, names of the zoo included."""
+    """The path of a file, a folder or a name of the zoo."""
     if str(what).startswith(zoo.PREFIX):
         return zoo.file(str(what).removeprefix(zoo.PREFIX))
     return Path(what)
 
 
 def load_program(what: str | Path) -> IntegerProgram:
-    """The same, where only a program will do."""
+    """The same, for callers that need a program."""
     from qornn.integer.program import IntegerProgram
 
     found = load(what)

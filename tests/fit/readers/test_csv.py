@@ -133,26 +133,26 @@ def test_empty_lines_come_before_the_table(tmp_path):
         ("a,b,label\n1,,x\n,2,y\n", {}, r"a missing value at row 3, column 1 \('a'\), counted from 1"),
         ("1,2,x\n3,nan,y\n", {}, "a missing value at row 2, column 2, counted from 1"),
         ("1,2,x\n3,NA,y\n", {}, "a missing value at row 2, column 2"),
-        ("1,2,x\n3,inf,y\n", {}, "'inf', which is no finite number, at row 2, column 2"),
-        ("1,2,x\n3,1o,y\n", {}, "'1o', which is no finite number, at row 2, column 2"),
+        ("1,2,x\n3,inf,y\n", {}, "'inf', which is not a finite number, at row 2, column 2"),
+        ("1,2,x\n3,1o,y\n", {}, "'1o', which is not a finite number, at row 2, column 2"),
         ("a,b,label\n1,2,x\n3,4,\n", {}, r"no label at row 3, column 3 \('label'\)"),
         ("1,2,x\n3,4\n", {}, "2 cells at row 2, counted from 1, of 3 columns; end a shorter series with empty cells"),
         ("1,2,x\n3,4,5,y\n", {}, "4 cells at row 2"),
         ("a,b,label\n,,x\n", {}, "no samples at row 2"),
-        ("", {}, "holds no row of data"),
-        ("a,b,label\n", {}, "holds no row of data"),
+        ("", {}, "has no rows of data"),
+        ("a,b,label\n", {}, "has no rows of data"),
         ("label\nx\n", {}, "no columns but the label"),
         ("id\n3\n", {}, "no columns but the label"),
         ("a,a,label\n1,2,x\n", {}, "two columns named 'a'"),
-        ("a,b,label\n1,2,x\n", {"label": "lable"}, r"--label 'lable' is no column .* 'a', 'b', 'label'; .* 1\.\.3"),
-        ("1,2,x\n", {"label": "4"}, r"no header; give a name of those, or a number in 1\.\.3"),
+        ("a,b,label\n1,2,x\n", {"label": "lable"}, r"--label 'lable' is not a column .* 'a', 'b', 'label'; .* 1\.\.3"),
+        ("1,2,x\n", {"label": "4"}, r"no header; give such a name, or a number in 1\.\.3"),
         ("1,2,x\n", {"id": "1"}, "has no header"),
         ("id,a,label\n1,2,x\n", {"id": "id"}, "name the other with --time"),
         ("time,a,label\n1,2,x\n", {"time": "time"}, "name the other with --id"),
         ("id,time,label\n1,2,x\n", {}, "no columns but id, time and label"),
         ("time,a,b,label\n0,1,2,x\n1,1,2,x\n", {}, r"a column 'time' but none called id.* --id"),
-        ("id,stamp,a,label\n1,0,2,x\n1,1,3,x\n", {}, r"id '1' at row 3, .* once more; .* --time"),
-        ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot serve twice"),
+        ("id,stamp,a,label\n1,0,2,x\n1,1,3,x\n", {}, r"repeats id '1' at row 3, .*; .* --time"),
+        ("id,time,a\n1,2,x\n", {"label": "id"}, "cannot be both id and label"),
         (LONG.replace("a,1,2,20", "a,1,2,"), {}, r"a missing value at row 5, column 4 \('ay'\)"),
         (LONG.replace("a,1,2,20", "a,2,2,20"), {}, "time 2 of id 'a' twice, at rows 5 and 6"),
         (LONG.replace("a,1,2,20,walk", "a,1,2,20,sit"), {}, "id 'a' the label 'walk' at row 3 and 'sit' at row 5"),
@@ -266,7 +266,7 @@ def test_missing_samples_pass_where_they_are_held(tmp_path):
     np.testing.assert_array_equal(data.train.x.x[:, :, 0], want)
     with pytest.raises(DataError, match=r"a missing value at row 1, column 2, .* --missing hold"):
         read(path)
-    with pytest.raises(DataError, match="'inf', which is no finite number, at row 1, column 2"):
+    with pytest.raises(DataError, match="'inf', which is not a finite number, at row 1, column 2"):
         read(table(tmp_path, "1,inf,2.5,x\n"), hold=True)
 
 
@@ -325,9 +325,9 @@ def test_a_group_goes_with_its_row_into_the_test_data(tmp_path):
         ),
         (LONG_WITH_WHO.replace("b,0,4,anna", "b,0,4,"), "who", r"has no group at row 4, column 4 \('who'\)"),
         (WIDE.replace("anna", "nan"), "person", r"has no group at row 2, column 2 \('person'\)"),
-        (WIDE, "people", "--group 'people' is no column"),
-        (WIDE, "label", r"column 4 \('label'\) of .* cannot serve twice, as label and group"),
-        (LONG_WITH_WHO, "time", "cannot serve twice, as time and group"),
+        (WIDE, "people", "--group 'people' is not a column"),
+        (WIDE, "label", r"column 4 \('label'\) of .* cannot be both label and group"),
+        (LONG_WITH_WHO, "time", "cannot be both time and group"),
     ],
 )
 def test_groups_that_are_none_are_refused_with_their_place(text, group, words, tmp_path):

@@ -72,7 +72,7 @@ def test_files_that_no_line_names_are_told(tmp_path):
         ({"p.npy": np.ones(3), "labels.csv": "file,label\np\n"}, "'p' as line 2"),
         ({"p.npy": np.ones(3), "labels.csv": "file,label\nq,1\n"}, "names q in line 2, which is not in"),
         ({"p.npy": np.ones(3), "labels.csv": "file,label\n"}, "names no file"),
-        ({"p.npy": np.ones(3), "labels.csv": "file,label\np,1\np.npy,2\n"}, "names p.npy in line 3 once more"),
+        ({"p.npy": np.ones(3), "labels.csv": "file,label\np,1\np.npy,2\n"}, "names p.npy in line 3 again"),
     ],
 )
 def test_bad_folders_are_refused_in_words(files, words, tmp_path):
@@ -95,7 +95,7 @@ def test_a_table_of_labels_reads_nothing_outside_its_folder(name, tmp_path):
     (folder / "away").symlink_to(tmp_path)
     name = name.replace("ABSOLUTE", str(tmp_path / "secret.npy"))
     write(folder, {"labels.csv": f"file,label\np,0\n\n{name},1\n"})
-    with pytest.raises(DataError, match=r"in line 4, which lies outside .*data.*; copy it there"):
+    with pytest.raises(DataError, match=r"in line 4, which is outside .*data.*; copy it there"):
         read(folder)
 
 
@@ -118,7 +118,7 @@ def test_links_lead_nowhere_outside_the_folder(layout, linked, tmp_path):
     else:
         inner.parent.mkdir(exist_ok=True)
         inner.symlink_to(tmp_path / "away" / inner.name)
-    with pytest.raises(DataError, match=r"a link to what lies outside .*data; copy it there"):
+    with pytest.raises(DataError, match=r"a link to a file outside .*data; copy the file there"):
         read(folder)
 
 

@@ -126,7 +126,7 @@ def test_an_array_that_comes_twice_is_refused(tmp_path):
 
 
 def test_other_files_are_refused_in_words(tmp_path):
-    for name, words in (("a.npz", "cannot be read as arrays"), ("a.xyz", "no known kind")):
+    for name, words in (("a.npz", "cannot be read as arrays"), ("a.xyz", "not a known kind")):
         (tmp_path / name).write_text("hello")
         with pytest.raises(DataError, match=words):
             read(tmp_path / name)
@@ -199,8 +199,8 @@ def test_groups_are_part_of_what_the_figures_follow_from(tmp_path):
     ("arrays", "words"),
     [
         ({"groups": np.arange(3)}, r"groups of .* is int64 of shape \(3,\); give 4 numbers or texts"),
-        ({"groups": np.array(["a", "b", "", "c"])}, "holds '' at row 2 of groups, no group"),
-        ({"groups": np.array([1, np.nan, 2, 3])}, "holds 'nan' at row 1 of groups, no group"),
+        ({"groups": np.array(["a", "b", "", "c"])}, "holds '' at row 2 of groups, which is not a group"),
+        ({"groups": np.array([1, np.nan, 2, 3])}, "holds 'nan' at row 1 of groups, which is not a group"),
         ({"groups_test": Y}, "holds groups_test but no x_test"),
         ({"group": Y}, "holds group; did you mean groups"),
     ],

@@ -1,4 +1,4 @@
-"""What every kind of layer says as ONNX nodes."""
+"""The ONNX nodes of every kind of layer."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def tensor(part: Input) -> Tensor:
 
 
 def numbers(graph: Graph, x: str, U: str) -> str:
-    """Of integers (..., n_i)."""
+    """Σ U_i x_i of integers (..., n_i)."""
     return graph("MatMul", x, U)
 
 
@@ -48,7 +48,7 @@ def _codes(part: Codes) -> Tensor:
 
 
 def _columns(graph: Graph, x: str, U: str) -> str:
-    """Of codes (...): a column of U_i each."""
+    """Σ U_i x_i of codes (...): one column of U_i for each code."""
     return graph("Gather", U, x, axis=0)
 
 

@@ -27,7 +27,9 @@ Magnitude = Callable[[str], str]
 def nodes(layer: Layer, graph: Graph, read: Read, suffix: str) -> Nodes:
     """The nodes of one layer, whose constants have that suffix."""
     if layer.kind not in LAYERS:
-        raise ProgramError(f"ONNX knows no layer of kind {layer.kind}; program.run and program.session run it here")
+        raise ProgramError(
+            f"ONNX does not support layers of kind {layer.kind}; program.run and program.session run them"
+        )
     return LAYERS[layer.kind](layer, graph, read, suffix)
 
 
@@ -131,7 +133,7 @@ def _by_thresholds(requant: Thresholds, graph: Graph, a: str, state: State) -> s
 
 
 def _search(graph: Graph, thresholds: np.ndarray, levels: int, a: str) -> str:
-    """How many thresholds a reaches: of 2^levels − 1 thresholds, one bit of the count a level, the highest first."""
+    """How many thresholds a reaches: of 2^levels − 1 thresholds, one bit of the count per level, the highest first."""
     values = graph.constant(thresholds, "INT32")
     found = ""
     for level in reversed(range(levels)):

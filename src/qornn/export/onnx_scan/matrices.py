@@ -25,7 +25,7 @@ def _dense(name: str, W: Dense, graph: Graph) -> Product:
 
 
 def _written_out(name: str, W: RecurrentMatrix, graph: Graph) -> Product:
-    """Of a kind that has no faster form here."""
+    """W_i h for a kind of W that has no faster form here."""
     integers = W.written_out().T
     M = graph.weights(name, integers, _bits(integers))
     return lambda body, h: body("MatMul", h, M)

@@ -70,7 +70,7 @@ def _layers(program: IntegerProgram, graph: Graph) -> list[Nodes]:
 def _scan(
     program: IntegerProgram, graph: Graph, layers: list[Nodes], starts: Kept, scanned: list[str]
 ) -> tuple[Kept, str, str]:
-    """What is kept at the end, and of every step the states that are shown and the outputs; empty where nobody asks.
+    """What is kept at the end, and of every step the shown states and the outputs; empty where they are not needed.
 
     `layers` are the last ones of the program; `scanned` are the drive of the first and the skip of the second.
     """
@@ -141,7 +141,7 @@ def _suffix(program: IntegerProgram, i: int) -> str:
 
 
 def _last(graph: Graph, every: str) -> str:
-    """Of the last step.  # (B, T, n) -> (B, n)"""
+    """The values of the last step.  # (B, T, n) -> (B, n)"""
     return graph("Gather", every, graph.constant(-1, "INT64"), axis=1)
 
 

@@ -42,7 +42,7 @@ def outputs(readout: Readout, graph: Graph, h: str) -> str:
 
 
 def pooled_outputs(readout: Readout, graph: Graph, kept: dict[str, str]) -> str:
-    """y = V Σh + T·bias of a mean, which whoever wants values divides by T.  # -> (B, n_o)"""
+    """y = V Σh + T·bias of a mean, to be divided by T for values.  # -> (B, n_o)"""
     return POOLED[readout.kind](readout, graph, kept)
 
 

@@ -54,7 +54,7 @@ def onnx(
     ever.
     Samples outside the declared range are clipped to it. Missing samples, where they are held, are −32768.
     A code outside the table stops the runtime.
-    `name` is the graph's, `command` what the file says made it.
+    `name` is the name of the graph. `command` is the command that the file names as its origin.
     """
     path = Path(path)
     if name is not None and (not isinstance(name, str) or not name.strip()):
@@ -85,7 +85,7 @@ def _model(program: IntegerProgram, name: str, single_step: bool, command: str |
 
 
 def _facts(program: IntegerProgram, command: str) -> dict[str, str]:
-    """What the file says about itself; ONNX holds text only."""
+    """The metadata of the file. ONNX stores only text."""
     origin, readout = program.provenance, program.readout
     facts = {
         "version": __version__,

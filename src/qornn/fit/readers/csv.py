@@ -1,4 +1,4 @@
-"""CSV: one series a row with a label, or the long format, one sample a row with id, time and label."""
+"""CSV: one series per row with a label, or the long format, one sample per row with id, time and label."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _wide(table: Table, label: str | None, g: int | None) -> Dataset:
     columns = [c for c in range(table.width) if c not in (at, g) and c not in left_out]
     if not columns:
         raise DataError(
-            f"{table.path} has no columns but the label; one series a row needs its samples there, with a comma, "
+            f"{table.path} has no columns but the label; one series per row needs its samples there, with a comma, "
             "semicolon or tab between them"
         )
     parts, labels, groups = [], [], []
@@ -69,7 +69,7 @@ def _wide(table: Table, label: str | None, g: int | None) -> Dataset:
     shorter = sum(len(part) < len(columns) for part in parts)
     if shorter:
         notes.append(
-            f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are no samples"
+            f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are not samples"
         )
     train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels), np.array(groups) if own else None)
     return Dataset(train=train, notes=tuple(notes), texts=tuple(labels))
@@ -81,14 +81,14 @@ def _refuse_two_uses(table: Table, **columns: int | None) -> None:
     for name, column in columns.items():
         if column in used:
             raise SettingsError(
-                f"{table.title(column)} of {table.path} cannot serve twice, as {used[column]} and {name}; name another"
+                f"{table.title(column)} of {table.path} cannot be both {used[column]} and {name}; name another"
             )
         if column is not None:
             used[column] = name
 
 
 def _refuse_half_long(table: Table, label: str | None, g: int | None, i: int | None, t: int | None) -> None:
-    """A long table with one name missing would pass for series a row, and be learned as nonsense."""
+    """A long table with one name missing would be read as one series per row, and the network would learn nonsense."""
     named = (None if label is None else table.column(label, "--label"), g)
     if t is not None and t not in named:
         assert table.header is not None
@@ -103,7 +103,7 @@ def _refuse_half_long(table: Table, label: str | None, g: int | None, i: int | N
         name = line.cells[i] if i < len(line.cells) else ""
         if name in seen:
             raise DataError(
-                f"{table.path} holds id {name!r} at row {line.number}, counted from 1, once more; if it is in the long "
+                f"{table.path} repeats id {name!r} at row {line.number}, counted from 1; if it is in the long "
                 "format, name its times with --time; if each row is a series, rename that column or leave it out"
             )
         seen.add(name)
@@ -236,7 +236,7 @@ def _refuse_twice(table: Table, name: str, group: Sequence[tuple[Line, float]], 
         if before == after:
             raise DataError(
                 f"{table.path} holds time {other.cells[t]} of id {name!r} twice, at rows {one.number} and "
-                f"{other.number}, counted from 1; an id has one row a time: drop one, or give them ids of their own"
+                f"{other.number}, counted from 1; an id has one row per time: drop one, or give each its own id"
             )
 
 

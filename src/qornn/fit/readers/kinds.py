@@ -74,7 +74,7 @@ def _read(path: Path, hold: bool, **columns: str | None) -> Dataset:
     if path.suffix.lower() == ".npz":
         return read_npz(path, hold=hold)
     raise DataError(
-        f"{path} is of no known kind; give an .npz file, a .csv, .tsv or .txt table, or a folder of .npy files"
+        f"{path} is not a known kind of file; give an .npz file, a .csv, .tsv or .txt table, or a folder of .npy files"
     )
 
 

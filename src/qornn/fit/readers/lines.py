@@ -59,7 +59,7 @@ class Table:
             return int(name) - 1
         named = "no header" if self.header is None else f"the columns {_some(self.header)}"
         raise SettingsError(
-            f"{option} {name!r} is no column of {self.path}, which has {named}; give a name of those, or a number in "
+            f"{option} {name!r} is not a column of {self.path}, which has {named}; give such a name, or a number in "
             f"1..{self.width}"
         )
 
@@ -85,14 +85,14 @@ class Table:
         return self.number(line, column, cell, f", or {HOLD}" if missing else "")
 
     def number(self, line: Line, column: int, cell: str, way_too: str = "") -> float:
-        """One cell as a finite number; `way_too` is one more way out where it is none."""
+        """One cell as a finite number. `way_too` is one more hint for the error."""
         try:
             value = float(cell)
         except ValueError:
             value = float("nan")
         if np.isfinite(value):
             return value
-        kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is no finite number,"
+        kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is not a finite number,"
         way = "numbers take a point, as in 1.5" if DECIMAL_COMMA.fullmatch(cell) else f"fill or drop it{way_too}"
         raise DataError(f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; {way}")
 
@@ -102,7 +102,7 @@ def read_table(path: Path, known: Sequence[str], *, hold: bool = False) -> Table
     lines = read_lines(path)
     header = lines.pop(0).cells if lines and is_header(lines[0].cells, known) else None
     if not lines:
-        raise DataError(f"{path} holds no row of data; give one series a row, or one sample a row in the long format")
+        raise DataError(f"{path} has no rows of data; give one series per row, or one sample per row in long format")
     if header is not None:
         _refuse_repeated(header, path)
     return Table(path, header, lines, hold)

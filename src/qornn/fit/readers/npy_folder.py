@@ -1,4 +1,4 @@
-"""A folder of .npy files: arrays by name, a folder a class, or one file a sequence with a table of labels."""
+"""A folder of .npy files: arrays by name, one folder per class, or one file per sequence with a table of labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _arrays(folder: Path) -> list[Path]:
 
 
 def _classes(folder: Path) -> list[Path]:
-    """Folders that hold sequences; others, such as one of notes, are no class."""
+    """Folders that hold sequences. Other folders, such as one of notes, are not classes."""
     if not folder.is_dir():
         return []
     return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _arrays(inner))
@@ -58,7 +58,7 @@ def _inside(file: Path, root: Path) -> bool:
 
 def _load(file: Path, root: Path) -> np.ndarray:
     if not _inside(file, root):
-        raise DataError(f"{file} is a link to what lies outside {root}; copy it there")
+        raise DataError(f"{file} is a link to a file outside {root}; copy the file there")
     return load_array(file)
 
 
@@ -83,14 +83,14 @@ def _by_table(path: Path, hold: bool) -> Dataset:
         said = f"{table} names {name} in line {line.number}"
         file = path / name if name.endswith(".npy") else path / f"{name}.npy"
         if not _inside(file, path):
-            raise DataError(f"{said}, which lies outside {path}; copy it there, or drop the line")
+            raise DataError(f"{said}, which is outside {path}; copy it there, or drop the line")
         if not os.path.isfile(file):
             raise DataError(f"{said}, which is not in {path}; correct or drop it")
         if file in files:
-            raise DataError(f"{said} once more; a sequence has one label: drop one")
+            raise DataError(f"{said} again; a sequence has one label: drop one of the lines")
         files[file] = rest
     if not files:
-        raise DataError(f"{table} names no file; give a line file,label for each sequence")
+        raise DataError(f"{table} names no files; add a line file,label for each sequence")
     labels, *groups = (tuple(column) for column in zip(*files.values(), strict=True))
     train = _sequences([*files], labels_of_text(labels), path, hold)
     train = replace(train, groups=np.array(groups[0]) if groups else None)

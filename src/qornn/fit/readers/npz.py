@@ -63,7 +63,7 @@ def from_arrays(arrays: Mapping[str, np.ndarray], *, where: str, names: list[str
 
 
 def near(name: str) -> str | None:
-    """The known name that this one was meant to be, or None where it is another.
+    """The known name that this one nearly matches, or None.
 
     >>> near("length_train"), near("X"), near("test_x"), near("ids_train")
     ('lengths_train', 'x', 'x_test', None)
@@ -89,7 +89,7 @@ def _kind(name: str) -> str | None:
 
 
 def _stray(names: Sequence[str], where: str) -> list[str]:
-    """Names of arrays that are not read; one that was meant to be is refused, as is one that comes twice."""
+    """Names of arrays that are not read. A name that nearly matches a known one, or comes twice, is refused."""
     twice = next((name for name in names if names.count(name) > 1), None) if len({*names}) < len(names) else None
     if twice is not None:
         raise DataError(f"{where} holds {twice} twice; keep one of them")
@@ -127,7 +127,7 @@ def _part(arrays: Mapping[str, np.ndarray], suffix: str, where: str, hold: bool)
 def _checked_lengths(lengths: np.ndarray, x: np.ndarray, name: str) -> np.ndarray:
     if lengths.shape != (len(x),) or lengths.dtype.kind not in "iu":
         raise DataError(
-            f"{name} is {lengths.dtype} of shape {lengths.shape}; give {len(x)} whole numbers, one a sequence"
+            f"{name} is {lengths.dtype} of shape {lengths.shape}; give {len(x)} whole numbers, one per sequence"
         )
     bad = np.flatnonzero((lengths < 1) | (lengths > x.shape[1]))
     if len(bad):
@@ -178,6 +178,6 @@ def _groups(groups: np.ndarray, n: int, name: str, where: str) -> np.ndarray:
     if missing.any():
         row = int(missing.argmax())
         raise DataError(
-            f"{where} holds {str(groups[row])!r} at row {row} of {name}, no group; name it or drop that row"
+            f"{where} holds {str(groups[row])!r} at row {row} of {name}, which is not a group; name one, or drop it"
         )
     return as_whole(groups).astype(str)

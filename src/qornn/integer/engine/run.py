@@ -74,20 +74,20 @@ def _accept(
 
 
 def as_array(x: Any, name: str = "x") -> np.ndarray:
-    """An array; lists of unequal lengths are none."""
+    """An array. Lists of unequal lengths are refused."""
     try:
         return np.asarray(x)
     except ValueError as error:
         raise SettingsError(
             f"{name} is ragged, its rows differ in length; pad the sequences to one length and give the true ones as "
-            "lengths, one number a sequence"
+            "lengths, one number per sequence"
         ) from error
 
 
 def _at_once(
     wanted: str, program: IntegerProgram, x: Any, threads: Any, layout: str, kernel: str | None
 ) -> np.ndarray | None:
-    """What is wanted of x as it stands, which C checks; None where something about it is to be refused or clipped.
+    """The result of x as it is, checked by C. None if some input must be refused or clipped.
 
     To look at a short sequence in Python first takes as long as C takes for all of it.
     """
@@ -115,7 +115,7 @@ def _has_every_part(program: IntegerProgram) -> bool:
 
 
 def in_use(program: IntegerProgram | None = None) -> str:
-    """What runs programs here: "native (vnni | avx2 | portable)" or "numpy"; this program, or any ordinary one."""
+    """The engine in use: "native (vnni | avx2 | portable)" or "numpy", for this program or an ordinary one."""
     engine = library()
     if engine is None or (program is not None and not runs_native(program)):
         return "numpy"
@@ -133,7 +133,7 @@ def available(program: IntegerProgram, layout: str) -> list[str]:
 
 
 def address(array: np.ndarray) -> int:
-    """Where it lies, in a third of the time of array.ctypes.data."""
+    """The address of the array, in a third of the time of array.ctypes.data."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # closed to writing, or empty

@@ -62,12 +62,12 @@ class Session:
 
     @property
     def sums(self) -> np.ndarray:
-        """Where a mean is read out, the sum of the last layer's outputs.  # (n_out,) int32"""
+        """The sum of the last layer's outputs, if their mean is read out.  # (n_out,) int32"""
         return self._sums[0].copy()
 
     @property
     def count(self) -> int:
-        """What the outputs are divided by: T of a mean, else 1."""
+        """The divisor of the outputs: T of a mean, else 1."""
         return int(self._counts[0])
 
     @property
@@ -109,7 +109,7 @@ class Session:
         self._y[:] = self.program.readout.outputs(*held)[0]
 
     def _is_plain(self, x: np.ndarray) -> bool:
-        """Whether a sample is what it should be, which `accept` takes long to find."""
+        """Whether a sample is valid: a fast check before the slower `accept`."""
         if x.shape != self._shape or x.dtype.kind not in "iu":
             return False
         if x.size > FEW:

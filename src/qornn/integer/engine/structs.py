@@ -1,4 +1,4 @@
-"""The C structs as the headers of the runtime declare them, and a part's fields put into one: their only mirror."""
+"""The C structs, read from the headers of the runtime, and a part's fields put into one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _headers(folder: Traversable) -> dict[str, bytes]:
 
 @cache
 def digest() -> str:
-    """Of all headers, as CMakeLists.txt makes it: a library compiled from others is known by it."""
+    """A digest of all headers, made as in CMakeLists.txt. It shows if a library was compiled from other headers."""
     each = (hashlib.sha256(text).hexdigest() for text in headers().values())
     return hashlib.sha256("".join(each).encode()).hexdigest()
 
@@ -67,7 +67,7 @@ def _declared(elsewhere: tuple[Traversable, ...]) -> Mapping[str, list[tuple[str
         lines = [line.strip() for line in body.split(";") if line.strip()]
         fields = [_FIELD.fullmatch(line) for line in lines]
         known = [field for field in fields if field and (field[2] or field[1] in TYPES or field[1] in found)]
-        if len(known) == len(lines):  # others are no plain data, and nobody's mirror
+        if len(known) == len(lines):  # other structs are not plain data and are not mirrored
             found[name] = [(field[3], field[1], bool(field[2])) for field in known]
     return found
 

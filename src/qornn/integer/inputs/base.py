@@ -1,4 +1,4 @@
-"""What every kind of input answers."""
+"""The interface of every kind of input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Input(check.Checked, ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of one step's raw integers."""
+        """Shape of the raw integers of one step."""
 
     @property
     def n_raw(self) -> int:
@@ -124,9 +124,9 @@ class Input(check.Checked, ABC):
 
     @abstractmethod
     def layer_fields(self) -> dict[str, Any]:
-        """What the struct of the first layer says of it."""
+        """Fields that describe the input in the C struct of the first layer."""
 
 
 def shape_of(x: np.ndarray) -> str:
-    """What was given instead."""
+    """Shape and type of the given array, for an error."""
     return f"shape {x.shape}, {x.dtype}"

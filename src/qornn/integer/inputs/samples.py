@@ -83,7 +83,7 @@ class Samples(Input):
             object.__setattr__(self, name, check.flag(f"input {name}", getattr(self, name)))
         if self.n_state and self.low < LEAST:
             raise check.ProgramError(
-                f"input low must be at least {LEAST} of samples that are remembered: {MISSING} is none"
+                f"input low must be at least {LEAST} if samples are remembered, because {MISSING} means missing"
             )
         if self.differences and self.bits < COMPANDED_BITS:
             raise check.ProgramError(f"differences take input_bits of {COMPANDED_BITS} or more, got {self.bits}")
@@ -147,7 +147,7 @@ class Samples(Input):
         return shift < 32 and INT32[0] <= least and most + (1 << shift >> 1) <= INT32[1]
 
     def along(self, channels: np.ndarray) -> np.ndarray:
-        """What is said of each channel, for every number of a step.  # (channels,) -> (n_raw,)"""
+        """From one value per channel to one value per number of a step.  # (channels,) -> (n_raw,)"""
         return channels if self.window == 1 else np.tile(channels, self.window)
 
     def integers(self, raw: np.ndarray) -> np.ndarray:
@@ -199,7 +199,7 @@ class Samples(Input):
         return self.clip(x).astype(np.int16), outside
 
     def gain(self) -> np.ndarray:
-        """Raw units a unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
+        """Raw units per unit of x, channel by channel: the map from raw samples to x_i, backwards.  # float64"""
         with np.errstate(over="ignore", divide="ignore"):  # infinite is refused
             units = np.ldexp(1.0, self.shift.astype(int)) / np.float64(self.alpha / 2 ** (self.bits - 1))
         return np.divide(units, self.multiplier, out=np.zeros(self.channels), where=self.multiplier > 0)
@@ -248,7 +248,7 @@ class Samples(Input):
         return np.where(np.isnan(x), MISSING, np.maximum(found, LEAST)) if self.hold else found
 
     def read(self, x: np.ndarray) -> np.ndarray:
-        """Of what is remembered no raw sample can be made, but x_i can: the network sees step·x_i."""
+        """x_i from step·x_i, which the network sees. With memory the raw samples cannot be reconstructed."""
         if not self.n_state:
             return Input.read(self, x)  # slots: super() knows another class
         top = 2 ** (self.bits - 1)

@@ -1,4 +1,4 @@
-"""What every kind of layer answers."""
+"""The interface of every kind of layer."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Layer(check.Checked, ABC):
 
     @property
     def numpy_only(self) -> str:
-        """What neither C nor ONNX knows of it, and the way out; empty where they know all."""
+        """The part that neither C nor ONNX supports, and what to do instead. Empty if they support all."""
         return ""
 
     @property
     def native(self) -> bool:
-        """Whether the host's engine in C has it; numpy runs the others."""
+        """Whether the host's C engine supports it. Otherwise numpy runs the program."""
         return False
 
     @classmethod
@@ -107,7 +107,7 @@ class Layer(check.Checked, ABC):
 
     @abstractmethod
     def room(self, source: Source, layout: Layout) -> int:
-        """Numbers that its inputs need room for: those that its kernels read."""
+        """Length of its input buffer: what its kernels read."""
 
     def skip_room(self, source: Source, layout: Layout) -> int:
         """The same of what the layer before was given, where it reads that."""

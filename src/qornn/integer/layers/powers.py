@@ -56,7 +56,7 @@ def left(sums: np.ndarray, shift: np.ndarray) -> np.ndarray:
 
 
 def largest(bounds: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """What `left` makes of bounds, in Python's integers: of what is not proved yet, int64 could overflow."""
+    """The same as `left`, for bounds, in Python's integers: int64 could overflow before the bounds are proved."""
     return bounds.astype(object) << np.maximum(shift, 0).astype(object)
 
 

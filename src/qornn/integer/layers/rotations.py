@@ -123,7 +123,7 @@ class Rotations(Layer):
 
     @property
     def output(self) -> Units:
-        """Normalised states: their own steps are in the columns of whoever reads them."""
+        """Normalised states: the columns that read them contain their steps."""
         return Units(n_i=self.n_state, bits=self.bits, alpha=RANGE)
 
     @property

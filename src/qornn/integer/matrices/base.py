@@ -1,4 +1,4 @@
-"""What every kind of W answers. Not every W is a stored matrix, so nobody outside its own file asks which it is."""
+"""The interface of every kind of W. Not every W is a stored matrix, so other code never asks which kind it is."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def packed_bytes(count: int, bits: int) -> int:
 
 
 def as_program_error(function: Any, *arguments: Any) -> Any:
-    """What the function gives; settings that it refuses are a wrong program here."""
+    """The result of the function. If it refuses its settings, the program is invalid."""
     from qornn.errors import SettingsError
 
     try:

@@ -37,7 +37,7 @@ class Dense(RecurrentMatrix):
         if self.integers.shape != (n, n):
             raise check.ProgramError(f"W must be square, got shape {self.integers.shape}")
         if not isinstance(self.identity, bool):
-            raise check.ProgramError(f"the identity of W is yes or no, got {self.identity!r}")
+            raise check.ProgramError(f"the identity of W must be True or False, got {self.identity!r}")
 
     @property
     def n_h(self) -> int:

@@ -1,6 +1,6 @@
 """What recurrent matrices that are not stored have in common: orthogonal exactly, made of signs and shifts.
 
-`product` is the law of each, by additions; `written_out` is the same matrix entry by entry, to compare with.
+`product` multiplies by W with additions. `written_out` is the same matrix entry by entry, for comparison.
 """
 
 from __future__ import annotations

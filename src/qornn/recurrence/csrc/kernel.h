@@ -19,7 +19,7 @@ struct Packed {
 
 // Sums over its sequences that one thread gathers on its way back; rows are padded to whole vectors.
 struct Sums {
-  float *dW;      // (n_h, n_h), or of u (1, n_h); null when not wanted, as the others
+  float *dW;      // (n_h, n_h), or of u (1, n_h); null when not needed, as the others
   float *dU;      // (n_i, n_h): transposed, for codes and few channels
   float *dU_wide; // (n_h, n_i): for many channels
   float *db;      // (n_h)

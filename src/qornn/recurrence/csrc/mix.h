@@ -24,7 +24,7 @@ typedef struct {
   int64_t alike;       /* so many rows, one after another, have the same dy: 1, or all steps of a sequence */
   const float *dy;     /* (rows / alike, d) */
   const int8_t *keep;  /* (rows, d): -1 where the gradient passes, else 0 */
-  float *dx, *dskip;   /* out; null: not wanted */
+  float *dx, *dskip;   /* out; null: not needed */
   float *dC, *dS, *dc; /* out */
 } qornn_mix_gradients;
 

@@ -1,4 +1,4 @@
-// Chooses the instruction set, packs the weights once a call, and gives every thread its own sequences for all steps.
+// Chooses the instruction set, packs the weights once per call, and gives every thread its own sequences for all steps.
 
 #include "recurrence.h"
 

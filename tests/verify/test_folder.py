@@ -162,13 +162,21 @@ def test_a_flat_folder_of_before_is_still_verified(flat):
     assert (result.exact, result.steps, result.notes) == (True, 2 * 3 + 32, [])
 
 
+def test_words_in_comments_of_a_flat_folder_may_be_those_of_then(flat):
+    header = flat / "net.h"
+    text = header.read_text()
+    header.write_text(text.replace("Multiply-accumulates", "Products"))
+    assert header.read_text() != text
+    assert verify(flat).exact
+
+
 @pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_dense.h", "qornn_plane4.c"])
 @pytest.mark.parametrize("how", ["edited", "missing"])
 def test_a_flat_folder_that_was_changed_is_noticed(flat, monkeypatch, file, how):
     monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
     path = flat / file
     if how == "edited":
-        path.write_text(path.read_text() + "\n/* */\n")
+        path.write_text(path.read_text() + "\ntypedef int more;\n")
     elif file == "net_vectors.h":  # which tells the name
         return
     else:

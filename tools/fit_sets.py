@@ -62,7 +62,7 @@ def fitted(path: Path) -> dict[str, Any]:
         options = ["--missing", "hold"] if np.isnan(arrays["x_train"]).any() else []
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "qornn", "fit", str(path), "-o", folder, "--json", *options]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8", check=True)
     found = json.loads(done.stdout)
     return {"options": " ".join(options), **{key: found[key] for key in KEPT}}
 

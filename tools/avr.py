@@ -64,7 +64,7 @@ def measured(name: str, program: IntegerProgram) -> dict[str, Any]:
 
 def compiler() -> str:
     """avr-gcc and its version."""
-    return f"{GCC} {subprocess.check_output([GCC, '-dumpversion'], encoding="utf-8").strip()}"
+    return f"{GCC} {subprocess.check_output([GCC, '-dumpversion'], encoding='utf-8').strip()}"
 
 
 if __name__ == "__main__":

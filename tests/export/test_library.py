@@ -16,6 +16,7 @@ from qornn import export
 from qornn.verify import build
 
 CMAKE = shutil.which("cmake")
+ARM = shutil.which("arm-none-eabi-gcc")
 needs_cmake = pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
 # The specification of the Arduino library format, revision 2.2.
 CATEGORIES = (
@@ -241,3 +242,20 @@ def test_every_symbol_of_the_runtime_has_the_name_of_the_model(folder, tmp_path)
     symbols = called("nm", "-g", "--defined-only", tmp_path / "qornn.o").split()[2::3]
     assert symbols
     assert all(symbol.lstrip("_").startswith("net_") for symbol in symbols)
+
+
+@pytest.mark.skipif(ARM is None, reason="arm-none-eabi-gcc is not installed")
+@pytest.mark.parametrize(
+    ("core", "level", "program"),
+    [
+        ("cortex-m0", "-Os", lambda: structured("hadamard", "shift", n_h=32)),  # Zephyr and Arduino compile for size
+        ("cortex-m0", "-O2", lambda: structured("hadamard", "shift", n_h=32)),
+        ("cortex-m4", "-O2", lambda: make_stack(7, bits=4, width=16, pairs=16, channels=1, window=4, n_o=2)),
+        ("cortex-m4", "-O3", lambda: make_stack(7, bits=4, width=16, pairs=16, channels=1, window=4, n_o=2)),
+    ],
+)
+def test_gcc_for_arm_compiles_it_without_a_word(tmp_path, core, level, program):
+    out = export.c(program(), tmp_path / "out", name="net", vector_steps=1)
+    words = (ARM, f"-mcpu={core}", "-mthumb", level, *STRICT, "-ffreestanding", f"-I{out / 'src'}")
+    for name in ("net.c", "qornn.c"):
+        assert not called(*words, "-c", out / "src" / "net" / name, "-o", tmp_path / "out.o")

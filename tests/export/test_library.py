@@ -13,6 +13,7 @@ from c_structured import structured
 from stacks import make_stack
 
 from qornn import export
+from qornn.export.c99 import library
 from qornn.verify import build
 
 CMAKE = shutil.which("cmake")
@@ -119,7 +120,7 @@ def test_cmake_builds_tests_installs_and_is_found_again(folder, tmp_path):
     user.mkdir()
     (user / "main.c").write_text('#include "net.h"\nint main(void) { net_state s; net_init(&s); return 0; }\n')
     (user / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(net REQUIRED)\n"
+        f"cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(net {library.version()} REQUIRED)\n"
         "add_executable(user main.c)\ntarget_link_libraries(user net::net)\n"
     )
     called(CMAKE, "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}")

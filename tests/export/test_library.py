@@ -260,3 +260,12 @@ def test_gcc_for_arm_compiles_it_without_a_word(tmp_path, core, level, program):
     words = (ARM, f"-mcpu={core}", "-mthumb", level, *STRICT, "-ffreestanding", f"-I{out / 'src'}")
     for name in ("net.c", "qornn.c"):
         assert not called(*words, "-c", out / "src" / "net" / name, "-o", tmp_path / "out.o")
+
+
+@needs_gcc
+@pytest.mark.parametrize("parts", [{"integer": True}, {"codes": True, "n_i": 5}])
+def test_the_lines_of_its_readme_are_c(tmp_path, parts):
+    out = export.c(make(**parts), tmp_path / "out", name="net", vector_steps=1)
+    shown = re.search(r"```c\n(#include [^\n]*\n)(.*?)```", (out / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "main.c").write_text(f"{shown[1]}int main(void) {{\n{shown[2]}return 0;\n}}\n")
+    assert not called("gcc", "-std=c99", "-Wall", "-fsyntax-only", f"-I{out / 'src'}", tmp_path / "main.c")

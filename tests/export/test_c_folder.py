@@ -70,6 +70,8 @@ def test_its_makefile_runs_the_vectors(folder):
         "example_main",
         "test_main",
         "Arduino",
+        "all",
+        "test",
         "_x",
         "a__b",
         "é",

@@ -13,9 +13,11 @@ from c_structured import structured
 from stacks import make_stack
 
 from qornn import export
+from qornn.export.c99 import library
 from qornn.verify import build
 
 CMAKE = shutil.which("cmake")
+ARM = shutil.which("arm-none-eabi-gcc")
 needs_cmake = pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
 # The specification of the Arduino library format, revision 2.2.
 CATEGORIES = (
@@ -118,7 +120,7 @@ def test_cmake_builds_tests_installs_and_is_found_again(folder, tmp_path):
     user.mkdir()
     (user / "main.c").write_text('#include "net.h"\nint main(void) { net_state s; net_init(&s); return 0; }\n')
     (user / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(net REQUIRED)\n"
+        f"cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(net {library.version()} REQUIRED)\n"
         "add_executable(user main.c)\ntarget_link_libraries(user net::net)\n"
     )
     called(CMAKE, "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}")
@@ -241,3 +243,29 @@ def test_every_symbol_of_the_runtime_has_the_name_of_the_model(folder, tmp_path)
     symbols = called("nm", "-g", "--defined-only", tmp_path / "qornn.o").split()[2::3]
     assert symbols
     assert all(symbol.lstrip("_").startswith("net_") for symbol in symbols)
+
+
+@pytest.mark.skipif(ARM is None, reason="arm-none-eabi-gcc is not installed")
+@pytest.mark.parametrize(
+    ("core", "level", "program"),
+    [
+        ("cortex-m0", "-Os", lambda: structured("hadamard", "shift", n_h=32)),  # Zephyr and Arduino compile for size
+        ("cortex-m0", "-O2", lambda: structured("hadamard", "shift", n_h=32)),
+        ("cortex-m4", "-O2", lambda: make_stack(7, bits=4, width=16, pairs=16, channels=1, window=4, n_o=2)),
+        ("cortex-m4", "-O3", lambda: make_stack(7, bits=4, width=16, pairs=16, channels=1, window=4, n_o=2)),
+    ],
+)
+def test_gcc_for_arm_compiles_it_without_a_word(tmp_path, core, level, program):
+    out = export.c(program(), tmp_path / "out", name="net", vector_steps=1)
+    words = (ARM, f"-mcpu={core}", "-mthumb", level, *STRICT, "-ffreestanding", f"-I{out / 'src'}")
+    for name in ("net.c", "qornn.c"):
+        assert not called(*words, "-c", out / "src" / "net" / name, "-o", tmp_path / "out.o")
+
+
+@needs_gcc
+@pytest.mark.parametrize("parts", [{"integer": True}, {"codes": True, "n_i": 5}])
+def test_the_lines_of_its_readme_are_c(tmp_path, parts):
+    out = export.c(make(**parts), tmp_path / "out", name="net", vector_steps=1)
+    shown = re.search(r"```c\n(#include [^\n]*\n)(.*?)```", (out / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "main.c").write_text(f"{shown[1]}int main(void) {{\n{shown[2]}return 0;\n}}\n")
+    assert not called("gcc", "-std=c99", "-Wall", "-fsyntax-only", f"-I{out / 'src'}", tmp_path / "main.c")

@@ -17,7 +17,7 @@ QORNN_INLINE uint32_t qornn_total(const int16_t *x, size_t n) {
     size_t i = 0;
 #if QORNN_ASSEMBLY && defined(__ARM_FEATURE_DSP)
     QORNN_ROLLED
-    for (; i + 4 <= n; i += 4) {
+    for (; i < n / 4 * 4; i += 4) { /* not i + 4 <= n: GCC would warn of the loop below */
         sum = qornn_smlad(qornn_pair(x + i), 0x10001u, sum);
         sum = qornn_smlad(qornn_pair(x + i + 2), 0x10001u, sum);
     }

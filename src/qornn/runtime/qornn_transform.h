@@ -26,7 +26,8 @@ QORNN_INLINE void qornn_mix4(int32_t *a, int32_t *b, int32_t *c, int32_t *d) {
     *d = a_b - c_d;
 }
 
-#if QORNN_ASSEMBLY && defined(__ARM_ARCH_6M__)
+/* GCC for size leaves the high registers alone, which this needs. */
+#if QORNN_ASSEMBLY && defined(__ARM_ARCH_6M__) && (defined(__clang__) || !defined(__OPTIMIZE_SIZE__))
 
 /* By hand: compilers keep half of it on the stack. Neighbours are loaded and stored at once; otherwise the pointer goes to the second pair and back, so that seven of the
    eight registers are enough and the frame pointer stays what it is. */

@@ -44,6 +44,7 @@ def _codes(part: Codes, name: str, room: int) -> InputCode:
             **NO_FLOATS,
             "parameter": "int32_t code",
             "argument": "code",
+            "declared": f"int32_t code; /* from 0 to {part.size - 1} */",
             "example_argument": "x[0]",
             "step_comment": comment,
         },
@@ -69,6 +70,7 @@ def _samples(part: Samples, name: str, room: int) -> InputCode:
             **(_quantize(part, name) if part.takes_floats else NO_FLOATS),
             "parameter": "const int16_t *x",
             "argument": "x",
+            "declared": f"int16_t x[{name}_N_I]; /* raw samples of one step, one of each channel in turn */",
             "example_argument": "x",
             "step_comment": f"/* One step of {name}_N_I raw samples, {limits} */",
         },
@@ -91,7 +93,7 @@ def _quantize(samples: Samples, name: str) -> dict[str, str]:
     parts = {"quantize_h": f"{kind}.h", "quantize_c": f"{kind}.c", "replay_floats": "replay_floats.c"}
     found = {word: fill(template, facts) for word, template in parts.items()}
     return found | {
-        "quantize_note": f"`{name}_quantize(samples, x)` makes them of {samples.n_raw} floats in the units of\n"
+        "quantize_note": f"`{name}_quantize(samples, x)` makes `x` of {samples.n_raw} floats in the units of\n"
         f"the training data, as a sensor gives them{held}.\n\n",
         "replay_x": f"\n#ifndef {name}_NO_QUANTIZE\n    int16_t made[{name}_N_I];\n#endif",
     }

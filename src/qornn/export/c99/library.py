@@ -50,7 +50,7 @@ def _words(program: IntegerProgram, name: str, header: str) -> dict[str, str]:
         "NAME": name.upper(),
         "library_version": version(),
         "sentence": sentence,
-        "paragraph": f"Call {name}_init before a sequence, {name}_step for every sample, {name}_predict for an answer.",
+        "paragraph": f"Call {name}_init before a sequence, {name}_step for every step, {name}_predict for an answer.",
         "url": f"{URL}{name}",
         "keyword_functions": "\n".join(f"{word}\tKEYWORD2" for word in functions),
         "keyword_literals": "\n".join(f"{word}\tLITERAL1" for word in literals),

@@ -23,6 +23,9 @@ _HEADERS: Final = """
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
     example_main test_main"""
 HEADERS: Final = frozenset(_HEADERS.split())
+# Targets that CMake keeps for itself; here NAME is one.
+_TARGETS: Final = "all all_build clean edit_cache help install preinstall rebuild_cache run_tests test zero_check"
+TARGETS: Final = frozenset(_TARGETS.split())
 
 
 def check(name: str) -> str:
@@ -39,6 +42,8 @@ def check(name: str) -> str:
         raise SettingsError(f"name must not be a word of C or C++, got {name!r}; use another, such as {name}_model")
     if name.lower() in HEADERS:
         raise SettingsError(f"{name}.h or {name}.c would hide a file of that name; use another, such as {name}_model")
+    if name.lower() in TARGETS:
+        raise SettingsError(f"name must not be a target of CMake, got {name!r}; use another, such as {name}_model")
     if name.lower().startswith("qornn") or "__" in name:
         raise SettingsError(
             f"names that begin with qornn belong to the runtime, and those with __ to the compiler, got {name!r}; "

@@ -16,7 +16,10 @@ from qornn.errors import SettingsError
 
 
 def run(
-    data: Annotated[Path, typer.Argument(help="An .npz or .csv file, or a folder of .npy files.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="An .npz, .csv, .tsv, .ts, .arff or .parquet file, or a folder of .npy or .wav files."),
+    ],
     out: Annotated[
         Path, typer.Option("-o", "--out", help="The folder to write: new, empty, or from the same command.")
     ],
@@ -26,7 +29,10 @@ def run(
     task: Annotated[
         str, typer.Option(help="classify, regress, or auto. auto: regress if some label is not a whole number.")
     ] = "auto",
-    test: Annotated[Path | None, typer.Option("--test", help="Test data, if DATA has no test set.")] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option("--test", help="Test data, if DATA has no test set. Default: NAME_TEST.ts beside NAME_TRAIN.ts."),
+    ] = None,
     test_fraction: Annotated[
         float | None, typer.Option(help="Share of the data held out as test set, if there is none.", show_default="0.2")
     ] = None,
@@ -125,6 +131,13 @@ def run(
 
     Folder of .npy: x.npy, y.npy (names as in .npz); CLASS/*.npy, one sequence (T,) or (T, channels) per file, also
     within train/ and test/; or *.npy with labels.csv, whose lines are file,label or file,label,group.
+
+    .ts and .arff of the UCR and UEA archives: one series per row, of one or several dimensions; classes, or values to
+    predict. For NAME_TRAIN.ts (.arff, .tsv, .txt), NAME_TEST.ts beside it is the test set, unless --test or
+    --test-fraction is given. .parquet: a table like .csv, read by pandas and pyarrow if they are installed.
+
+    Folder of .wav: CLASS/*.wav, also within train/ and test/; 16-bit PCM, one channel, 16 kHz. The network reads 10
+    features (MFCC) per 20 ms.
 
     Without a test set, --test-fraction of each class is held out, drawn with the seed. With groups, whole groups are
     held out. Several bit widths are compared on a further fifth of the training data: the smallest within one point of

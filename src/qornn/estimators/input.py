@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
         sequences, table = Sequences(_numbers(np.asarray(X), "X"), None), False
         if not sequences.x.size:
             raise SettingsError(f"X of shape {sequences.x.shape} is empty; give at least one sequence of one step")
+        if fitting:
+            _warn_if_swapped(sequences.x.shape)
     else:
         table = fitting or estimator._table
         options = {"dtype": "numeric", "ensure_all_finite": False, "order": "C"}
@@ -48,6 +51,16 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
             f"X has {channels} channels, but {type(estimator).__name__} was fitted on {estimator.n_channels_}"
         )
     return sequences
+
+
+def _warn_if_swapped(shape: tuple[int, ...]) -> None:
+    """aeon and sktime have channels before steps; a signal rarely has more than twice as many channels as steps."""
+    if shape[2] > 2 * shape[1]:
+        warnings.warn(
+            f"X of shape {shape} is read as (N, T, C): {shape[1]} steps of {shape[2]} channels; if X is (N, C, T), as "
+            "in aeon and sktime, give X.transpose(0, 2, 1)",
+            stacklevel=5,
+        )
 
 
 def _unmasked(X: Any) -> Any:

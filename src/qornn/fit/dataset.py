@@ -54,6 +54,7 @@ class Dataset:
     channels: tuple[str, ...] = ()  # their names, where there are any
     notes: tuple[str, ...] = ()  # what a reader decided, for the user to see
     texts: tuple[str, ...] | None = None  # the labels as they are written, where the file is text
+    column: str | None = None  # of the labels, for a reader of the test data that belongs to this
 
     def channel(self, c: int) -> str:
         return f"channel {c}" if not self.channels else f"channel {c} ({self.channels[c]!r})"

@@ -36,7 +36,7 @@ def fit(asked: Fit) -> dict[str, Any]:
     output.check(asked.out)
     hold = asked.estimator.get("missing") == "hold"
     named = {"label": asked.label, "id": asked.id, "time": asked.time, "group": asked.group}
-    data = read(asked.data, test=asked.test, hold=hold, **named)
+    data = read(asked.data, test=asked.test, hold=hold, paired=asked.test_fraction is None, **named)
     bits = sorted(set(asked.bits))
     problem = pose(
         data,

@@ -333,3 +333,12 @@ def test_a_group_goes_with_its_row_into_the_test_data(tmp_path):
 def test_groups_that_are_none_are_refused_with_their_place(text, group, words, tmp_path):
     with pytest.raises(QornnError, match=words):
         read(table(tmp_path, text), group=group)
+
+
+def test_a_pair_has_its_labels_in_one_column(tmp_path):
+    """The test file alone would not tell: no class comes twice in it."""
+    train = table(tmp_path, "1\t0.5\t0.25\n2\t0.75\t0.1\n1\t0.1\t0.2\n", "Gun_TRAIN.tsv")
+    table(tmp_path, "1\t0.5\t0.75\n2\t0.25\t0.5\n", "Gun_TEST.tsv")
+    data = read(train, paired=True)
+    assert data.test.y.tolist() == [1, 2]
+    assert data.test.x.x[:, :, 0].tolist() == [[0.5, 0.75], [0.25, 0.5]]

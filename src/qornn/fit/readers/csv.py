@@ -29,13 +29,18 @@ def read_csv(
     """The format is long where there are a column of ids and one of times, or an option names one of them."""
     named = (name for name in (label, id, time, group) if name is not None)
     table = read_table(path, [LABEL, ID, TIME, *named], hold=hold)
+    return from_table(table, label=label, id=id, time=time, group=group)
+
+
+def from_table(table: Table, *, label: str | None, id: str | None, time: str | None, group: str | None) -> Dataset:
+    """The same of a table that was read already."""
     g = None if group is None else table.column(group, "--group")
     i, t = table.find(ID), table.find(TIME)
     if id is None and time is None and (i is None or t is None):
         _refuse_half_long(table, label, g, i, t)
         return _wide(table, label, g)
     if table.header is None:
-        raise SettingsError(f"--id and --time name columns, but {path} has no header; add one as its first line")
+        raise SettingsError(f"--id and --time name columns, but {table.path} has no header; add one as its first line")
     i = table.column(id, "--id") if id is not None else i
     t = table.column(time, "--time") if time is not None else t
     if i is None or t is None:
@@ -72,7 +77,8 @@ def _wide(table: Table, label: str | None, g: int | None) -> Dataset:
             f"{shorter} of {len(parts)} series end before the last column: empty cells at the end are not samples"
         )
     train = Labelled(as_counts(Sequences.padded(parts)), labels_of_text(labels), np.array(groups) if own else None)
-    return Dataset(train=train, notes=tuple(notes), texts=tuple(labels))
+    first = "1" if at == 0 and label is None and table.header is None else None  # found in this file, true of its pair
+    return Dataset(train=train, notes=tuple(notes), texts=tuple(labels), column=first)
 
 
 def _refuse_two_uses(table: Table, **columns: int | None) -> None:

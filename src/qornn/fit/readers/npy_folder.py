@@ -40,6 +40,11 @@ def read_folder(path: Path, *, hold: bool = False) -> Dataset:
     raise DataError(f"{path} holds no .npy files; layouts are {LAYOUTS}")
 
 
+def holds_arrays(path: Path) -> bool:
+    """Whether one of the layouts may be there."""
+    return bool(_arrays(path) or _classes(path) or _classes(path / "train"))
+
+
 def _arrays(folder: Path) -> list[Path]:
     return sorted(file for file in folder.glob("*.npy") if file.is_file() and not file.name.startswith("."))
 
@@ -51,13 +56,13 @@ def _classes(folder: Path) -> list[Path]:
     return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _arrays(inner))
 
 
-def _inside(file: Path, root: Path) -> bool:
+def inside(file: Path, root: Path) -> bool:
     """Whether it lies in the folder, links followed: a folder from elsewhere must not reach other files."""
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))
 
 
 def _load(file: Path, root: Path) -> np.ndarray:
-    if not _inside(file, root):
+    if not inside(file, root):
         raise DataError(f"{file} is a link to a file outside {root}; copy the file there")
     return load_array(file)
 
@@ -82,7 +87,7 @@ def _by_table(path: Path, hold: bool) -> Dataset:
         name, *rest = line.cells
         said = f"{table} names {name} in line {line.number}"
         file = path / name if name.endswith(".npy") else path / f"{name}.npy"
-        if not _inside(file, path):
+        if not inside(file, path):
             raise DataError(f"{said}, which is outside {path}; copy it there, or drop the line")
         if not os.path.isfile(file):
             raise DataError(f"{said}, which is not in {path}; correct or drop it")

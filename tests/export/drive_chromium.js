@@ -91,6 +91,11 @@ async function main() {
     await draw(points);
     if (asked.speed < 4) await until("/after [1-9]/.test(document.getElementById('progress').textContent)");
   }
+  if (asked.file) {
+    const { root } = await send("DOM.getDocument", {});
+    const { nodeId } = await send("DOM.querySelector", { nodeId: root.nodeId, selector: "#file" });
+    await send("DOM.setFileInputFiles", { nodeId, files: [asked.file] });
+  }
   if (asked.keys) await value("document.getElementById('input').focus()");
   for (const key of asked.keys || []) await press(key);
   const seen = await value("document.getElementById('progress').textContent");

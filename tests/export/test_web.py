@@ -230,3 +230,23 @@ def test_a_signal_is_drawn_on_a_strip(pages, tmp_path):
     found = in_chromium(pages("mean of a stack"), tmp_path, width=360, speed=4, strokes=[wave])
     assert found["progress"] == "after 60 of 60 steps"
     assert found["answer"] in ("-1", "1")
+
+
+@needs_zig
+@needs_node
+@needs_chromium
+@pytest.mark.full
+def test_files_give_the_answers_of_the_law(pages, tmp_path):
+    program = PROGRAMS["digits"]()
+    image = np.random.default_rng(0).integers(0, 17, (8, 8))
+    np.save(tmp_path / "image.npy", image)
+    found = in_chromium(pages("digits"), tmp_path / "a", speed=4, file=str(tmp_path / "image.npy"))
+    assert found["answer"] == str(int(np.argmax(qornn.simulate(program, image.reshape(1, 64, 1))[1][0])))
+
+    program = PROGRAMS["mean of a stack"]()
+    signal = np.sin(np.arange(200) / 3).astype(np.float32)
+    np.savetxt(tmp_path / "signal.csv", signal, fmt="%.9g")
+    found = in_chromium(pages("mean of a stack"), tmp_path / "b", speed=4, file=str(tmp_path / "signal.csv"))
+    raw = program.input.clip(program.input.from_floats(signal.reshape(1, 50, 4)))
+    best = int(np.argmax(qornn.simulate(program, raw)[1].reshape(-1, 2)[-1]))
+    assert (found["progress"], found["answer"]) == ("after 50 of 50 steps", program.provenance["classes"][best])

@@ -10,6 +10,7 @@ import pytest
 import qornn
 from qornn.export.c99 import make
 from qornn.export.onnx_scan import scan
+from qornn.export.web_page import page
 from qornn.recipe import ModelSettings, TrainSettings
 from qornn.train.run import train
 
@@ -33,9 +34,15 @@ DOCUMENTED = {
     "QORNNClassifier": qornn.QORNNClassifier,
     "export.c": qornn.export.c,
     "export.onnx": qornn.export.onnx,
+    "export.web": qornn.export.web,
 }
 # Keywords that a function only passes on are listed in its own docstring.
-PASSED_ON = {"OrthogonalRNN": qornn.OrthogonalRecurrence, "export.c": make.c, "export.onnx": scan.onnx}
+PASSED_ON = {
+    "OrthogonalRNN": qornn.OrthogonalRecurrence,
+    "export.c": make.c,
+    "export.onnx": scan.onnx,
+    "export.web": page.web,
+}
 RENAMED = {"path": "out"}  # of scan.onnx, which is called by position
 FACTORY = "<factory>"  # how dataclasses show a default that is a new dict for each object
 ENTRY = re.compile(r"`(\w+)`(?: \(((?:[^()]|\([^()]*\))*)\))?")

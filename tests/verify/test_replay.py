@@ -232,7 +232,7 @@ def test_missing_tools_are_named(exported, monkeypatch):
     with pytest.raises(VerifyError, match="no-such-compiler"):
         verify(folder)
     monkeypatch.delenv("CC")
-    monkeypatch.setattr("qornn.verify.build.find_spec", lambda name: None)
+    monkeypatch.setattr("qornn._io.zig.find_spec", lambda name: None)
     with pytest.raises(VerifyError, match=r"qornn\[mcu\]"):
         verify(folder, "cortex-m4")
     monkeypatch.setattr("qornn.verify.build.shutil.which", lambda name: None)

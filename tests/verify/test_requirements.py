@@ -18,7 +18,7 @@ def test_every_target_is_listed_in_order():
 
 def test_what_is_missing_is_named_with_one_command(monkeypatch):
     monkeypatch.setattr(build, "tool", lambda name: None)
-    monkeypatch.setattr(build, "_zig", lambda: None)
+    monkeypatch.setattr(build, "zig", lambda: None)
     monkeypatch.setattr("qornn.verify.requirements.find_spec", lambda name: None)
     monkeypatch.delenv("CC", raising=False)
     found = {each.target: each for each in needs()}

@@ -1,6 +1,7 @@
 """From an IntegerProgram to files that run elsewhere.
 
-`export.c(program, "out/", name="pm5")` writes a folder, `export.onnx(program, "pm5.onnx")` a file.
+`export.c(program, "out/", name="pm5")` writes a folder, `export.onnx(program, "pm5.onnx")` a file, and
+`export.web(program, "page/", name="pm5")` a folder with a page for browsers.
 """
 
 from __future__ import annotations
@@ -45,4 +46,23 @@ def onnx(program: IntegerProgram, out: str | Path, **options: Any) -> Any:
     return onnx(program, out, **options)
 
 
-TARGETS: dict[str, Callable[..., Any]] = {"c": c, "onnx": onnx}
+def web(program: IntegerProgram, out: str | Path, *, name: str, **options: Any) -> Path:
+    """Write a program as a folder with a page, index.html, that runs the exported C in a browser as WebAssembly.
+
+    The page needs no server and loads nothing from elsewhere. It replays the test vectors when it opens.
+
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the folder to write.
+    - `name`: title of the page and prefix of every C symbol.
+    - `options`: these keywords:
+        - `vector_steps` (64): steps of each sequence in the test vectors.
+        - `command` (None): the command that the page names as its origin. None is this call.
+
+    Returns the folder. Compiling takes zig, which `pip install 'qornn[mcu]'` brings.
+    """
+    from qornn.export.web_page.page import web
+
+    return web(program, out, name=name, **options)
+
+
+TARGETS: dict[str, Callable[..., Any]] = {"c": c, "onnx": onnx, "web": web}

@@ -19,6 +19,14 @@ Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
+class Picture(NamedTuple):
+    """A square image of which every step reads one pixel."""
+
+    side: int
+    order: tuple[int, ...]  # step t reads pixel order[t], counted row by row
+    pen: float  # width of a stroke in the data, in pixels
+
+
 class RawInput(NamedTuple):
     """How inputs come from a sensor: whole numbers in low..high; x = scale·(raw − offset), on `bits` bits if said."""
 
@@ -113,6 +121,11 @@ class Task(ABC):
     @property
     def raw_input(self) -> RawInput | None:
         """The integers a device is fed; None for codes, or where the data must say."""
+        return None
+
+    @property
+    def picture(self) -> Picture | None:
+        """How to draw an input by hand; None where inputs are no pictures."""
         return None
 
     def facts(self) -> dict[str, Any]:

@@ -18,6 +18,8 @@ class Digits(Pixels):
 
     name = "digits"
     peak = 16
+    side = 8
+    pen = 1.2
 
     def load(self) -> dict[Split, Images]:
         from sklearn.datasets import load_digits

@@ -58,6 +58,8 @@ class SMnist(Pixels):
 
     name = "smnist"
     peak = 255
+    side = SIDE
+    pen = 2.4
 
     validation: int = 10_000
     data_dir: str | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from qornn.bits import INPUT_BITS, lossless
 from qornn.errors import SettingsError
-from qornn.tasks.base import Batch, RawInput, Split, Task, check_count, check_split, split_rows
+from qornn.tasks.base import Batch, Picture, RawInput, Split, Task, check_count, check_split, split_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,6 +36,8 @@ class Pixels(Task):
     n_i = 1
     n_o = CLASSES
     peak: ClassVar[int]
+    side: ClassVar[int]
+    pen: ClassVar[float]  # width of a stroke, in pixels
 
     limit: int | None = None  # only the first so many training images, for quick trials
     centre: int = 0  # the pixel that x = 0 stands for
@@ -65,6 +67,12 @@ class Pixels(Task):
     def raw_input(self) -> RawInput:
         """The pixel as it is stored."""
         return RawInput(0, self.peak, 1 / (self.spread or self.peak), self.centre, self.input_bits)
+
+    @property
+    def picture(self) -> Picture:
+        """The image and the order in which it is read."""
+        order = self.arrange(np.arange(self.side**2)[None])[0]
+        return Picture(self.side, tuple(order.tolist()), self.pen)
 
     def size(self, split: Split) -> int:
         return len(self._images[check_split(split)].labels)

@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from qornn._io.zig import zig
 from qornn.errors import QornnError
 from qornn.verify.folder import Export
 from qornn.verify.targets import Target
@@ -53,17 +53,17 @@ def host_compiler() -> list[str]:
     found = next((path for path in map(tool, ("cc", "gcc", "clang")) if path), None)
     if found:
         return [found]
-    if zig := _zig():
-        return [zig, "cc"]
+    if path := zig():
+        return [path, "cc"]
     raise VerifyError("no C compiler found (cc, gcc, clang); install one, or `pip install 'qornn[mcu]'`")
 
 
 def cross_compiler(target: str) -> list[str]:
     """zig as a C compiler."""
-    zig = _zig()
-    if zig is None:
+    path = zig()
+    if path is None:
         raise VerifyError(f"target {target} needs a cross compiler; `pip install 'qornn[mcu]'` brings ziglang")
-    return [zig, "cc"]
+    return [path, "cc"]
 
 
 def _named_by_user(CC: str) -> list[str]:
@@ -75,14 +75,6 @@ def _named_by_user(CC: str) -> list[str]:
     if path is None or shutil.which(path) is None:
         raise VerifyError(f"the compiler named by CC is not there: {CC!r}; correct or unset CC")
     return [path, *words[1:]]
-
-
-def _zig() -> str | None:
-    """The program inside the installed package; `python -m ziglang` would prefer a ziglang.py in the working folder."""
-    spec = find_spec("ziglang")
-    folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    paths = (os.path.join(folder, "zig.exe" if sys.platform == "win32" else "zig") for folder in folders)
-    return next(filter(os.path.isfile, paths), None)
 
 
 def build_host(export: Export, folder: Path) -> Path:

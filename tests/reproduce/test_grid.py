@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import qornn
 from forking import Forked
 from qornn import recipe as recipes
 from qornn._io.folders import alone
 from qornn.cli.reproduce import parse_time
 from qornn.errors import SettingsError
+from qornn.lowering.score import score
 from qornn.reproduce import cells, engine, grid, records
 from qornn.tasks.copy import Copy
 from qornn.train import Interrupted
@@ -100,6 +102,30 @@ def test_a_fraction_compresses_the_schedule_and_the_record_says_so(make):
     assert record["integer"]["refit"]["value"] < record["integer"]["value"]  # of so short a training
     assert (record["paper"], record["variant"], record["cell"]) == (1.6e-5, "tiny", "copy-bjorck-k8")
     assert str(outcome.job.folder.parent) not in json.dumps(record)
+    kept = qornn.load(outcome.job.results / record["program"])
+    assert score(kept, runs.load(outcome.job.folder).task(), quiet=True) == record["integer"]["value"]
+
+
+@pytest.mark.slow
+def test_a_stack_is_measured_with_the_states_it_was_trained_with(tmp_path):
+    sizes = {"task.T": 20, "task.train_size": 640, "task.validation_size": 50, "task.test_size": 50}
+    small = [f"{key}={value}" for key, value in {**sizes, "model.width": 4, "model.pairs": 4}.items()]
+    chosen = grid.select("structured", "adding-stack-k4")
+    options = {"runs": tmp_path / "runs", "results": tmp_path / "results", "fraction": 0.1, "quiet": True}
+    (outcome,) = engine.run(grid.make_jobs(chosen, settings=small, variant="tiny", **options))
+    record = outcome.record
+    assert record is not None, outcome.error
+    assert record["integer"]["activation_bits"] == 12
+    assert record["integer"]["value"] == pytest.approx(record["value"], rel=1e-5)  # sums of float32 in another order
+    assert record["program"] == f"programs/{record['id']}.qornn"
+
+
+def test_a_large_program_is_not_kept(tmp_path, monkeypatch):
+    program = qornn.load("zoo:digits-k4")
+    assert records.keep(program, "small", tmp_path) == "programs/small.qornn"
+    monkeypatch.setattr(records, "MOST_BYTES", 1000)
+    assert records.keep(program, "large", tmp_path) is None
+    assert [p.name for p in (tmp_path / "programs").iterdir()] == ["small.qornn"]
 
 
 @pytest.mark.slow

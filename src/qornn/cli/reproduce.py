@@ -26,8 +26,8 @@ def run(
         str | None,
         typer.Argument(
             help="A table: performance, sizes, ablation, alphas, complexity, copy190, copy2000, pmnist360, ptb2048, "
-            "hyper, adding170, adding400, compute, literature, or structured (not in the paper). A figure: "
-            "instability, copy-curves or pmnist-curves."
+            "hyper, adding170, adding400, compute, literature, structured (not in the paper), or overview, which is "
+            "--show without a name. A figure: instability, copy-curves or pmnist-curves."
         ),
     ] = None,
     cells: Annotated[
@@ -73,14 +73,21 @@ def run(
     if docs is not None:
         _renew(docs, results)
     if name is None:
-        if docs is None:
-            raise SettingsError("name a table or a figure, as in `qornn reproduce performance`")
+        if docs is None and not show:
+            raise SettingsError(
+                "name a table or a figure, as in `qornn reproduce performance`, or see all tasks with --show"
+            )
+        if show:
+            _overview(results, json)
         return
     grid.check_name(name)
     if name == "instability":
         _instability(results, seed or 0, json)
         return
     jobs: list[Job] = []
+    if name in grid.OVERVIEW:
+        _overview(results, json)
+        return
     if name not in grid.UNTRAINED:
         jobs = grid.make_jobs(
             grid.select(name, cells),
@@ -207,6 +214,19 @@ def _print(name: str, results: Path, failed: list[Outcome], json: bool, only: Ab
     print_table(made.title, made.columns, compress(made.rows, shown))
     for path in pictures:
         print(path)
+
+
+def _overview(results: Path, json: bool) -> None:
+    """Every task in one table, and how many cells reach the paper's figure."""
+    from qornn.reproduce import overview
+
+    there = _whole_records(results)
+    made, verdict = overview.table(there), overview.verdict(there)
+    if json:
+        print_json({"name": made.name, "title": made.title, "rows": made.data, "verdict": verdict})
+        return
+    print_table(made.title, made.columns, made.rows)
+    print(verdict)
 
 
 def _instability(out: Path, seed: int, json: bool) -> None:

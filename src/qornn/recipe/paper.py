@@ -55,7 +55,8 @@ def _cell(task: str, entry: Mapping[str, Any]) -> Cell:
     bits, paper = parse_bits(facts.pop("bits")), facts.pop("paper", None)
     recipe = for_strategy(task, strategy)
     trained = None if facts.get("post") else bits
-    recipe = replace(recipe, model=replace(recipe.model, bits=trained, activation_bits=facts.get("activation_bits")))
+    states = facts.get("activation_bits", recipe.model.activation_bits)
+    recipe = replace(recipe, model=replace(recipe.model, bits=trained, activation_bits=states))
     recipe = recipe.override(setting(key, value) for key, value in facts.pop("set", {}).items())
     return Cell(recipe=recipe, table=table, strategy=strategy, bits=bits, paper=paper, facts=facts)
 

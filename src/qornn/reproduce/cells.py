@@ -19,7 +19,7 @@ from qornn.errors import CheckpointError, DivergenceError, SettingsError
 from qornn.recipe import read_run
 from qornn.reproduce import records
 from qornn.reproduce.grid import Job, differences
-from qornn.reproduce.measure import DIAGNOSTICS, measure
+from qornn.reproduce.measure import DIAGNOSTICS, PROGRAM, measure
 from qornn.train import Interrupted
 from qornn.train import checkpoint as checkpoints
 from qornn.train import run as runs
@@ -127,6 +127,7 @@ def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:
     entry, task = job.entry, runs.build_task(recipe)
     _, _, extra = _progress(job.folder)
     whole = task.steps_per_epoch(recipe.train.batch) * entry.recipe.train.epochs
+    program = figures.pop(PROGRAM, None)
     measured = {"value": None, "converged": False, "steps": 0, "seconds": None, "version": __version__, **figures}
     for name in (*DIAGNOSTICS, "integer"):
         measured.setdefault(name, None)
@@ -149,8 +150,10 @@ def _record(job: Job, *, status: str, **figures: Any) -> dict[str, Any]:
         "schedule": _schedule(recipe.train.fraction, measured["steps"], whole),
         "seed": recipe.train.seed,
         "machine": records.machine(extra.get("threads", torch.get_num_threads()), extra.get("device", "cpu")),
+        "commit": records.commit(),
         "facts": task.facts(),
         **measured,
+        PROGRAM: None if program is None else records.keep(program, job.id, job.results),
         "curve": records.curve(read_metrics(job.folder / "metrics.jsonl")),
     }
     records.write(record, job.results)

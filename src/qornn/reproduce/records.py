@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qornn._io.files import to_json, write_atomically
 from qornn._io.foreign import Unreadable, read_json
 from qornn.errors import DataError
 
+if TYPE_CHECKING:
+    from qornn.integer.program import IntegerProgram
+
 FOLDER = "cells"  # inside the results folder
+PROGRAMS = "programs"
+MOST_BYTES = 100_000  # of a program that is kept
 POINTS = 100  # of each of the two curves: training loss and validation
 FINISHED = ("done", "diverged")
 STATES = (*FINISHED, "partial")
@@ -42,6 +48,28 @@ def write(record: dict[str, Any], results: Path = Path("results")) -> Path:
     curve = f"[\n  {points}\n ]" if points else "[]"
     write_atomically(path, f'{text[:-2]},\n "curve": {curve}\n}}\n')
     return path
+
+
+def keep(program: IntegerProgram, id: str, results: Path) -> str | None:
+    """Keep the program that a record's integers are of, so that they can be measured again; None if it is large."""
+    name = f"{PROGRAMS}/{id}.qornn"
+    path = results / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    program.save(path)
+    if path.stat().st_size <= MOST_BYTES:
+        return name
+    path.unlink()
+    return None
+
+
+def commit() -> str | None:
+    """The commit of the checkout that measures; None outside of one, or without git."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def curve(metrics: list[dict[str, Any]]) -> list[list[float | None]]:

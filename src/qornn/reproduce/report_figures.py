@@ -19,6 +19,7 @@ STRATEGIES = {
     "hadamard-block": "Hadamard blocks",
     "cycle": "signed cycle",
     "delay": "delay lines",
+    "stack": "stack of rotations",
 }
 TASKS = {"copy": "copy", "adding": "adding", "smnist": "sMNIST", "pmnist": "pMNIST", "ptb": "PTB", "digits": "digits"}
 METRICS = {"mse": "mean squared error", "accuracy": "accuracy, %"}

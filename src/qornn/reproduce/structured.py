@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from qornn.recipe import STACK
 from qornn.reproduce import grid
 from qornn.reproduce import report_figures as write
 from qornn.reproduce.grid import Entry
@@ -44,7 +45,7 @@ def _row(entry: Entry, records: Sequence[Record]) -> dict[str, Any]:
         "setting": ", ".join(f"{key} = {value}" for key, value in entry.changed if key != "n_h"),
         "bits": entry.bits,
         "bits_V": entry.recipe.model.bits_V or entry.bits,
-        "n_h": entry.recipe.model.n_h,
+        "n_h": _size(entry),
         "metric": TASKS[entry.task].metric_name,
         "measured": [r["value"] for r in own],
         "integer": [i["value"] for i in integers],
@@ -64,6 +65,12 @@ def _dense(entry: Entry) -> Entry | None:
         if (e.task, e.strategy, e.bits) == (entry.task, "bjorck", 8) and e.recipe.task.get("T0") == T0
     ]
     return next((e for e in same if e.paper is not None), None)
+
+
+def _size(entry: Entry) -> str:
+    """Units of a layer; a stack has several layers."""
+    model = entry.recipe.model
+    return f"{model.layers} × {model.width}" if model.kind == STACK else str(model.n_h)
 
 
 def _median(values: list[float]) -> float | None:
@@ -87,7 +94,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
         write.TASKS[row["task"]],
         name,
         write.bits(row["bits"]) + ("" if row["bits_V"] == row["bits"] else f", {write.bits(row['bits_V'])}"),
-        str(row["n_h"]),
+        row["n_h"],
         write.NONE if row["bytes"] is None else str(row["bytes"]),
         middle(row["measured"]) + (f" ({spread[0]} to {spread[1]})" if several else "") if spread else NOT_RUN,
         str(len(row["measured"])) if spread else write.NONE,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from qornn.errors import SettingsError
-from qornn.reproduce import formulas, grid, structured
+from qornn.reproduce import formulas, grid, overview, structured
 from qornn.reproduce.scores import Record, Table, scores
 
 _BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- /table -->)", re.DOTALL)
@@ -17,6 +17,8 @@ def table(name: str, records: Sequence[Record]) -> Table:
     grid.check_name(name)
     if name in formulas.TABLES:
         return formulas.TABLES[name](records)
+    if name in grid.OVERVIEW:
+        return overview.table(records)
     if name in grid.BEYOND:
         return structured.table(records)
     if name not in grid.TRAINED and name not in grid.CURVES:

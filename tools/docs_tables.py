@@ -8,9 +8,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))
+import overview
+import published
 
 from qornn import zoo
 
@@ -24,11 +29,6 @@ PEERS = {  # keys of results/bench-infer.json
     "torch_lstm_int8": "LSTM, int8, torch",
     "ours_in_ort": "qornn exported to ONNX, onnxruntime",
 }
-PUBLISHED = (  # keyword spotting, as published: network, features per clip, accuracy, bytes
-    ("FastGRNN (Kusupati et al. 2018)", "32 × 99", "92.1", "5.5 kB"),
-    ("GRU, 4-bit weights", "–", "91.4", "34.8 kB"),
-    ("MLPerf Tiny's reference, DS-CNN (Banbury et al. 2021)", "10 × 49", "–", "52 kB"),
-)
 MLPERF = 90  # percent, what MLPerf Tiny asks for on its clips
 ON_DEVICE = ("instructions per step", "per readout", "flash", "RAM", "stack", "bit-exact")
 
@@ -180,9 +180,11 @@ def uno() -> str:
         warm = f"{max(run['warm_up']['median'] for run in runs)}"
         memory = [f"{largest[key]:,}" for key in ("flash_bytes", "ram_bytes")]
         lines.append([f"stack, {name}", *scores, *sizes, warm, *memory])
-    lines.append(["FastGRNN, as published", "0.853", "0.918", "–", "566", "9.21", "74", "–", "–"])
+    other = published.UNO
+    figures = [other.score, published.UNO_BEST, "–", other.size, published.UNO_MILLISECONDS, published.UNO_LATENCY]
+    lines.append([f"{other.network}, as published", *figures, "–", "–"])
     columns = ["network", "macro-F1, mean of five seeds", "best", "worst", "bytes of weights", "ms per sample"]
-    return _table([*columns, "samples until right, median", "flash", "RAM"], lines)
+    return _table([*columns, "samples until right: median, worst seed", "flash", "RAM"], lines)
 
 
 def stacks() -> str:
@@ -272,12 +274,17 @@ def keywords() -> str:
     """Keyword networks on the test sets, and what was published."""
     found = {name: seen for name, seen in _record("keywords.json").items() if "runs" in seen}
     lines = [_keywords(name, seen) for name, seen in found.items()]
-    lines += [[name, given, value, "–", "–", "–", size, "–", "–", "–"] for name, given, value, size in PUBLISHED]
+    lines += [_as_published(other) for other in published.KEYWORDS]
     columns = ["network", "features", "v1 test, %", "every seed", "MLPerf's clips, %", "every seed", "bytes"]
     table = _table([*columns, "RAM", "instructions per frame, Cortex-M4", "seconds of training"], lines)
     reached = [f"{name} reaches {seen['mlperf']:.1f} %" for name, seen in found.items() if "mlperf" in seen]
     told = f"MLPerf Tiny's own quality target on these clips is {MLPERF} %: {', '.join(reached)}."
     return "\n".join([table, "", told])
+
+
+def _as_published(other: published.Published) -> list[object]:
+    name = f"{other.network} ({other.source})" if other.source else other.network
+    return [name, other.features, "–" if other.score is None else other.score, *"–––", other.size, *"–––"]
 
 
 def _keywords(name: str, seen: dict[str, Any]) -> list[str]:
@@ -328,6 +335,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "structured": structured,
     "training": training,
     "cells": cells,
+    "points": overview.table,
     "zoo": programs,
     "real": real,
     "uno": uno,

@@ -174,6 +174,7 @@ class TrainSettings:
     - `clip` (0.0): largest norm of the gradient. 0 is no limit.
     - `state_penalty` (0.0): this multiple of the last state's mean square is added to the loss. Smaller states leave
       the integers finer steps.
+    - `average` (0.0): share of the training at its end over which weights are averaged. The network keeps the mean.
     - `epochs` (10): epochs of the schedule.
     - `steps` (0): training steps. 0 is as many as the epochs have.
     - `fraction` (1.0): share of the steps in which the whole schedule is run.
@@ -197,6 +198,7 @@ class TrainSettings:
     warmup: int = 0
     clip: float = 0.0
     state_penalty: float = 0.0
+    average: float = 0.0
     epochs: int = 10
     steps: int = 0
     fraction: float = 1.0
@@ -223,6 +225,8 @@ class TrainSettings:
             raise unknown("train.schedule", self.schedule, SCHEDULES)
         if self.seed >= 2**32:
             raise SettingsError(f"train.seed must be below 2^32, got {self.seed}")
+        if not 0 <= self.average <= 1:
+            raise SettingsError(f"train.average must lie in [0, 1], got {self.average}")
         if not 0 < self.fraction <= 1:
             raise SettingsError(f"train.fraction must lie in (0, 1], got {self.fraction}")
         for name in ("lr", "lr_factor", "divider", "divider_U"):

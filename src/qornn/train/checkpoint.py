@@ -22,6 +22,7 @@ from qornn.errors import CheckpointError, shown
 from qornn.recipe.first_edition import renewed
 
 SCHEMA = 1
+PARTS = ("model", "optimizer", "rng", "average")  # of tensors
 KEPT = 2  # the newest and the one before it
 MOMENTS: dict[type[torch.optim.Optimizer], tuple[str, ...]] = {
     torch.optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
@@ -59,12 +60,13 @@ class Checkpoint:
     optimizer: dict[str, Tensor] = field(default_factory=dict)  # "parameter/key" -> state
     rng: dict[str, Tensor] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)  # plain numbers and strings: position in the log, threads …
+    average: dict[str, Tensor] = field(default_factory=dict)  # of the weights, where a mean is taken
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `step-N.safetensors` into the folder and drop all but the newest files."""
     path = folder / f"step-{checkpoint.step:08d}.safetensors"
-    parts = {"model": checkpoint.model, "optimizer": checkpoint.optimizer, "rng": checkpoint.rng}
+    parts = {name: getattr(checkpoint, name) for name in PARTS}
     tensors = {f"{part}:{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
     save_tensors(path, tensors, {"step": checkpoint.step, "extra": checkpoint.extra})
     drop_old(folder)
@@ -91,7 +93,7 @@ def number(path: Path) -> int:
 def load(path: Path) -> Checkpoint:
     """Read a checkpoint whole, or raise."""
     tensors, facts = load_tensors(path)
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "rng": {}}
+    parts: dict[str, dict[str, Tensor]] = {name: {} for name in PARTS}
     for key, tensor in tensors.items():
         part, _, name = key.partition(":")
         if part not in parts:
@@ -102,7 +104,7 @@ def load(path: Path) -> Checkpoint:
     for name, value in facts["extra"].items():
         if name in _EXTRA and not _EXTRA[name](value):
             raise CheckpointError(_refused(path, f"says that its {name} is {shown(value)}"))
-    return Checkpoint(facts["step"], parts["model"], parts["optimizer"], parts["rng"], facts["extra"])
+    return Checkpoint(facts["step"], extra=facts["extra"], **parts)
 
 
 def demand(checkpoint: Checkpoint, path: Path, *names: str) -> list[Any]:

@@ -18,6 +18,7 @@ from qornn.recipe import TrainSettings
 from qornn.tasks.base import Batch, Split, Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
+from qornn.train.average import Average
 from qornn.train.device import choose_device
 from qornn.train.distributed import Processes, join
 from qornn.train.evaluate import Stopped, diagnostics, evaluate
@@ -83,6 +84,7 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(self.settings.seed + 2**32)  # of the retraction alone
         self.steps_per_epoch = task.steps_per_epoch(self.settings.batch)
         self.total = self.settings.steps or total_steps(self.steps_per_epoch, self.settings)
+        self.average = Average(self.settings.average, self.total)
         self.recipe: dict[str, dict[str, Any]] = {"train": asdict(self.settings)}  # checkpoints belong to it
         self.step = 0
         self.resuming = False  # what the folder holds is this run's own
@@ -139,6 +141,9 @@ class Trainer:
                 break
             loss, norm, stop = self._one_step(model, batch, bool(self._asked))
             self.step += 1
+            self.average.add_(self.model, self.step)
+            if self.step == self.total:
+                self._take_average()
             self.seconds = time.monotonic() - began
             display.step(self.step, loss)
             self._record(log, display, batch, loss, norm)
@@ -148,6 +153,11 @@ class Trainer:
                 saved = time.monotonic()
             if stop and self.step < self.total:
                 raise self._interrupted()
+
+    def _take_average(self) -> None:
+        self.average.apply_(self.model)
+        if self.average.mean:
+            self._project()  # a mean of orthogonal matrices is not one
 
     def _interrupted(self) -> Interrupted:
         way_on = f", saved; `qornn resume {self.out}` continues" if self.out else ""
@@ -274,6 +284,7 @@ class Trainer:
             checkpoints.optimizer_state(self.optimizer, self.model),
             {"retraction": self.generator.get_state()},
             extra,
+            self.average.mean,
         )
         checkpoints.save(self.out / "checkpoint", state)
 
@@ -288,6 +299,7 @@ class Trainer:
         checkpoints.set_generator(self.generator, state.rng.get("retraction"), path)
         self.step, self.best, self.seconds, self._log_length = state.step, float(best), float(seconds), length
         self._unseen = state.extra.get("unseen")
+        self.average.restore(state.average, self.model, state.step, path)
         self._project(tolerance=1e-3)  # wide: a healthy checkpoint must go on unchanged, bit for bit
 
     def _project(self, tolerance: float = 1e-4) -> None:

@@ -13,10 +13,22 @@ typedef union {
 } vector;
 
 __attribute__((section(".vectors"), used)) const vector board_vectors[16] = {
-    {.stack = stack_top},     {.handler = board_reset}, {.handler = board_fault}, {.handler = board_fault},
-    {.handler = board_fault}, {.handler = board_fault}, {.handler = board_fault}, {0},
-    {0},                      {0},                      {0},                      {.handler = board_fault},
-    {0},                      {0},                      {.handler = board_fault}, {.handler = board_tick},
+    {.stack = stack_top},
+    {.handler = board_reset},
+    {.handler = board_fault},
+    {.handler = board_fault},
+    {.handler = board_fault},
+    {.handler = board_fault},
+    {.handler = board_fault},
+    {0},
+    {0},
+    {0},
+    {0},
+    {.handler = board_fault},
+    {0},
+    {0},
+    {.handler = board_fault},
+    {.handler = board_tick},
 };
 
 void board_fault(void) {

@@ -2,9 +2,10 @@
 
        stream WINDOW NEED QUIET < frames.bin
 
-   A line is "FRAME ANSWER ALARM": the class of the last FRAMES frames, and the keyword to report, or -1. The network has learned words of FRAMES frames from their first frame on, and a stream does not say where a word
-   begins. So COPIES states of the one network run side by side. Every EVERY frames the oldest has seen FRAMES frames: it
-   gives its answer to the smoother and starts anew. All memory: the states, one window of frames and the smoother. */
+   A line is "FRAME ANSWER ALARM": the class of the last FRAMES frames, and the keyword to report, or -1. The network
+   has learned words of FRAMES frames from their first frame on, and a stream does not say where a word begins. So COPIES
+   states of the one network run side by side. Every EVERY frames the oldest has seen FRAMES frames: it gives its answer
+   to the smoother and starts anew. All memory: the states, one window of frames and the smoother. */
 #include "keywords.h"
 #include "smoother.h"
 
@@ -50,9 +51,7 @@ static int take(const signed char *frame, long t) {
     return answer;
 }
 
-static uint8_t number(const char *text) {
-    return (uint8_t)strtol(text, NULL, 10);
-}
+static uint8_t number(const char *text) { return (uint8_t)strtol(text, NULL, 10); }
 
 int main(int argc, char **argv) {
     signed char frame[CHANNELS];
@@ -69,6 +68,7 @@ int main(int argc, char **argv) {
         }
         t++;
     }
-    fprintf(stderr, "frames=%ld states_bytes=%u smoother_bytes=%u\n", t, (unsigned)sizeof copies, (unsigned)sizeof votes);
+    fprintf(stderr, "frames=%ld states_bytes=%u smoother_bytes=%u\n", t, (unsigned)sizeof copies,
+            (unsigned)sizeof votes);
     return found == 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 /* Random programs in arrays of exactly the documented size, fed with any sample and any code: a step must agree with
-   plain loops over the weights, states stay in range, padding stays zero. Built with the sanitizers, it stops at the first access out of bounds. */
+   plain loops over the weights, states stay in range, padding stays zero. Built with the sanitizers, it stops at the
+   first access out of bounds. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,8 @@ static void *room(size_t bytes) {
 static void check(int holds, const char *what, const qornn_recurrent *p) {
     if (!holds) {
         printf("%s: n_i=%u n_h=%u bits_W=%u bits_U=%u requant=%u activation=%u input=%u\n", what, (unsigned)p->n_i,
-               (unsigned)p->n_h, (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant, (unsigned)p->activation,
-               (unsigned)p->input);
+               (unsigned)p->n_h, (unsigned)p->bits_W, (unsigned)p->bits_U, (unsigned)p->requant,
+               (unsigned)p->activation, (unsigned)p->input);
         exit(1);
     }
 }
@@ -127,7 +128,8 @@ static void one_program(void) {
     p.thresholds = thresholds;
     p.M_W = M, p.M_U = M, p.M_I = between(0, 1) ? M : NULL, p.row_shift = shifts;
 
-    int16_t *h[2], *raw = (int16_t *)room(2 * n_i), *x = (int16_t *)room(2 * inputs), *seen = (int16_t *)room(2 * inputs);
+    int16_t *h[2], *raw = (int16_t *)room(2 * n_i), *x = (int16_t *)room(2 * inputs),
+                   *seen = (int16_t *)room(2 * inputs);
     memset(x, 1, 2 * inputs); /* a step owes nothing to what was there */
     for (int i = 0; i < 2; i++) {
         h[i] = (int16_t *)room(2 * units);
@@ -172,8 +174,8 @@ static void one_program(void) {
             check(y[o] == sum, "an output differs", &p);
         }
     }
-    void *all[] = {W,      U,          V,       planes, stream, shifts, M,    bias, thresholds, bias_wide,
-                   offset, multiplier, x_shift, b_o,    h[0],   h[1],   x,    seen, raw,        planes_U};
+    void *all[] = {W,      U,          V,       planes, stream, shifts, M, bias, thresholds, bias_wide,
+                   offset, multiplier, x_shift, b_o,    h[0],   h[1],   x, seen, raw,        planes_U};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]);
     }

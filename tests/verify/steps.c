@@ -20,57 +20,57 @@ void EXAMPLE_SAY(const char *text);
 #endif
 
 /* For each model: a step with input t of sequence q, and whether the outputs are then as expected. */
-#define MODEL(name)                                                                                \
-    static void name##_go(name##_state *s, unsigned q, unsigned t) {                               \
-        const int16_t *x = name##_inputs[q][t];                                                    \
-        (void)name##_step(s, name##_ARGUMENT);                                                     \
-    }                                                                                              \
-    static int name##_as_expected(const name##_state *s, unsigned q, unsigned t) {                 \
-        name##_y y[name##_N_O];                                                                    \
-        name##_predict(s, y);                                                                      \
-        for (unsigned i = 0; i < sizeof y; i++) { /* bits, of floats too */                        \
+#define MODEL(name)                                                                                  \
+    static void name##_go(name##_state *s, unsigned q, unsigned t) {                                 \
+        const int16_t *x = name##_inputs[q][t];                                                      \
+        (void)name##_step(s, name##_ARGUMENT);                                                       \
+    }                                                                                                \
+    static int name##_as_expected(const name##_state *s, unsigned q, unsigned t) {                   \
+        name##_y y[name##_N_O];                                                                      \
+        name##_predict(s, y);                                                                        \
+        for (unsigned i = 0; i < sizeof y; i++) { /* bits, of floats too */                          \
             if (((const unsigned char *)y)[i] != ((const unsigned char *)name##_outputs[q][t])[i]) { \
-                return 0;                                                                          \
-            }                                                                                      \
-        }                                                                                          \
-        return 1;                                                                                  \
-    }                                                                                              \
-    /* k calls of one step */                                                                      \
-    static int name##_in_order(name##_state *s, unsigned q) {                                      \
-        int exact = 1;                                                                             \
-        name##_init(s);                                                                            \
-        for (unsigned t = 0; t < STEPS; t++) {                                                     \
-            name##_go(s, q, t);                                                                    \
-            exact &= name##_as_expected(s, q, t);                                                  \
-        }                                                                                          \
-        return exact;                                                                              \
-    }                                                                                              \
-    /* a reset after `middle` steps of another sequence */                                         \
-    static int name##_reset(name##_state *s, unsigned middle) {                                    \
-        name##_init(s);                                                                            \
-        for (unsigned t = 0; t < middle; t++) {                                                    \
-            name##_go(s, 1, t);                                                                    \
-        }                                                                                          \
-        return name##_in_order(s, 0);                                                              \
-    }                                                                                              \
-    /* two instances in turn, the second of them late, and asked after every step of the other */  \
-    static int name##_interleaved(name##_state *a, name##_state *b) {                              \
-        int exact = 1;                                                                             \
-        name##_init(a);                                                                            \
-        name##_init(b);                                                                            \
-        for (unsigned t = 0; t < STEPS + LATE; t++) {                                              \
-            if (t < STEPS) {                                                                       \
-                name##_go(a, 0, t);                                                                \
-            }                                                                                      \
-            if (t >= LATE) {                                                                       \
-                name##_go(b, 1, t - LATE);                                                         \
-                exact &= name##_as_expected(b, 1, t - LATE);                                       \
-            }                                                                                      \
-            if (t < STEPS) {                                                                       \
-                exact &= name##_as_expected(a, 0, t);                                              \
-            }                                                                                      \
-        }                                                                                          \
-        return exact;                                                                              \
+                return 0;                                                                            \
+            }                                                                                        \
+        }                                                                                            \
+        return 1;                                                                                    \
+    }                                                                                                \
+    /* k calls of one step */                                                                        \
+    static int name##_in_order(name##_state *s, unsigned q) {                                        \
+        int exact = 1;                                                                               \
+        name##_init(s);                                                                              \
+        for (unsigned t = 0; t < STEPS; t++) {                                                       \
+            name##_go(s, q, t);                                                                      \
+            exact &= name##_as_expected(s, q, t);                                                    \
+        }                                                                                            \
+        return exact;                                                                                \
+    }                                                                                                \
+    /* a reset after `middle` steps of another sequence */                                           \
+    static int name##_reset(name##_state *s, unsigned middle) {                                      \
+        name##_init(s);                                                                              \
+        for (unsigned t = 0; t < middle; t++) {                                                      \
+            name##_go(s, 1, t);                                                                      \
+        }                                                                                            \
+        return name##_in_order(s, 0);                                                                \
+    }                                                                                                \
+    /* two instances in turn, the second of them late, and asked after every step of the other */    \
+    static int name##_interleaved(name##_state *a, name##_state *b) {                                \
+        int exact = 1;                                                                               \
+        name##_init(a);                                                                              \
+        name##_init(b);                                                                              \
+        for (unsigned t = 0; t < STEPS + LATE; t++) {                                                \
+            if (t < STEPS) {                                                                         \
+                name##_go(a, 0, t);                                                                  \
+            }                                                                                        \
+            if (t >= LATE) {                                                                         \
+                name##_go(b, 1, t - LATE);                                                           \
+                exact &= name##_as_expected(b, 1, t - LATE);                                         \
+            }                                                                                        \
+            if (t < STEPS) {                                                                         \
+                exact &= name##_as_expected(a, 0, t);                                                \
+            }                                                                                        \
+        }                                                                                            \
+        return exact;                                                                                \
     }
 
 MODEL(one)

@@ -33,12 +33,12 @@ void board_start(uint32_t hertz) {
     XOSC_CTRL = 0xfabaa0u;
     while ((XOSC_STATUS & 1u << 31) == 0u) {
     }
-    CLK_REF_CTRL = 2u;              /* the crystal, which the processor's clock follows */
+    CLK_REF_CTRL = 2u;                 /* the crystal, which the processor's clock follows */
     CLK_ADC_CTRL = 1u << 11 | 3u << 5; /* on, the crystal */
-    GPIO15_CTRL = 5u;               /* by the processor */
+    GPIO15_CTRL = 5u;                  /* by the processor */
     SIO_ENABLE = 1u << 15;
-    PAD_GPIO26 = 1u << 7; /* analog: neither driven nor read as a digital pin */
-    ADC_CS = 1u;          /* on, channel 0 */
+    PAD_GPIO26 = 1u << 7;  /* analog: neither driven nor read as a digital pin */
+    ADC_CS = 1u;           /* on, channel 0 */
     ADC_CS = 1u | 1u << 3; /* without end */
     board_systick(12000000u, hertz);
 }

@@ -10,12 +10,12 @@
 #define ADC1_DR REGISTER(0x4001204cu)
 
 void board_start(uint32_t hertz) {
-    RCC_AHB1ENR |= 1u;                                        /* GPIOA */
-    RCC_APB2ENR |= 1u << 8;                                   /* ADC1 */
+    RCC_AHB1ENR |= 1u;                                         /* GPIOA */
+    RCC_APB2ENR |= 1u << 8;                                    /* ADC1 */
     GPIOA_MODER = (GPIOA_MODER & ~(3u << 10)) | 1u << 10 | 3u; /* PA5 output, PA0 analog */
-    ADC1_SMPR2 = 7u;                                          /* channel 0, the first of the sequence: 480 cycles */
-    ADC1_CR2 = 3u;                                            /* on, continuous */
-    ADC1_CR2 |= 1u << 30;                                     /* start */
+    ADC1_SMPR2 = 7u;                                           /* channel 0, the first of the sequence: 480 cycles */
+    ADC1_CR2 = 3u;                                             /* on, continuous */
+    ADC1_CR2 |= 1u << 30;                                      /* start */
     board_systick(16000000u, hertz);
 }
 

@@ -81,29 +81,31 @@ void qornn_plane4(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
 void qornn_plane8(const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h, uint32_t sums[4]);
 
 /* y = scale V h + b_o in float32, sums in the order j = 0..n_h-1, never fused. */
-QORNN_RARE void qornn_readout_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
-                         const int16_t *h, float *y);
+QORNN_RARE void qornn_readout_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o,
+                                    size_t n_h, int relu, const int16_t *h, float *y);
 
 /* y = V h + b_o, all integers. */
-void qornn_readout_int(const QORNN_FLASH int8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int relu, const int16_t *h,
-                       int32_t *y);
+void qornn_readout_int(const QORNN_FLASH int8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int relu,
+                       const int16_t *h, int32_t *y);
 
 /* y = V h + b_o from V of `bits` bits in one stream, lowest bit first. */
-QORNN_RARE void qornn_readout_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
-                                     int relu, const int16_t *h, int32_t *y);
+QORNN_RARE void qornn_readout_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o,
+                                     size_t n_o, size_t n_h, int relu, const int16_t *h, int32_t *y);
 
 /* The readouts of states kept in 32 bits. */
-QORNN_RARE void qornn_readout_float_wide(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
-                                         const int32_t *h, float *y);
-QORNN_RARE void qornn_readout_packed_wide(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
-                                          int relu, const int32_t *h, int32_t *y);
+QORNN_RARE void qornn_readout_float_wide(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale,
+                                         size_t n_o, size_t n_h, int relu, const int32_t *h, float *y);
+QORNN_RARE void qornn_readout_packed_wide(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o,
+                                          size_t n_o, size_t n_h, int relu, const int32_t *h, int32_t *y);
 
 /* The readouts of S h, V column by column. States have 16 or 32 bits; the other pointer is null. There is no room for
    S h: it is made four units at a time, each time from all of h. */
-QORNN_RARE void qornn_readout_mix_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
-                                        const int16_t *narrow, const int32_t *wide, float *y);
-QORNN_RARE void qornn_readout_mix_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h,
-                                         int relu, const int16_t *narrow, const int32_t *wide, int32_t *y);
+QORNN_RARE void qornn_readout_mix_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale,
+                                        size_t n_o, size_t n_h, int relu, const int16_t *narrow, const int32_t *wide,
+                                        float *y);
+QORNN_RARE void qornn_readout_mix_packed(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o,
+                                         size_t n_o, size_t n_h, int relu, const int16_t *narrow, const int32_t *wide,
+                                         int32_t *y);
 
 /* What they see of units j to j + 3 of S h, j a multiple of 4. */
 QORNN_RARE void qornn_mix(const int16_t *narrow, const int32_t *wide, size_t n_h, int relu, size_t j, int32_t seen[4]);

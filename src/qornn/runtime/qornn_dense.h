@@ -9,7 +9,8 @@
 
 /* next from h and either x_i or a code. The caller owns the state: two buffers of QORNN_UNITS(n_h, group) int16, zero at the
    start of a sequence; a step reads h, writes next, and the caller swaps them. */
-QORNN_INLINE void qornn_dense(const qornn_recurrent *p, const int16_t *x, size_t code, const int16_t *h, int16_t *next) {
+QORNN_INLINE void qornn_dense(const qornn_recurrent *p, const int16_t *x, size_t code, const int16_t *h,
+                              int16_t *next) {
     const size_t n_h = p->n_h;
     const size_t words = qornn_row_words(n_h, p->bits_W);
     uint32_t sum_h = 0;

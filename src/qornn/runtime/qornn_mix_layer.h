@@ -51,8 +51,8 @@ QORNN_INLINE void qornn_mix_layer_step(const qornn_mix_layer *p, const int16_t *
         uint32_t sums[4], beside[4];
         qornn_rows(p->C_planes, p->C_packed, p->bits_C, width, p->n_i, j, block, x, sum_x, code, sums);
         if (p->n_skip) {
-            qornn_rows(p->S_planes, p->S_packed, p->bits_S, width, p->n_skip, j, block, x_before, sum_before, code_before,
-                       beside);
+            qornn_rows(p->S_planes, p->S_packed, p->bits_S, width, p->n_skip, j, block, x_before, sum_before,
+                       code_before, beside);
         }
         for (size_t r = 0; r < block; r++) {
             uint32_t sum = sums[r];

@@ -1,6 +1,7 @@
 /* AVR: its multiplications take bytes, a weight and either byte of a state. MULSU leaves the sign of its product in the
    carry, so SBC extends it. In assembly, because compilers make 16-bit products of what are bytes, and spill. */
 
+/* clang-format off */
 /* sum += weight * the state at s, and s goes on to the next. */
 #define QORNN_TERM(weight)                                                                                        \
     "ld %[low], %a[s]+\n\tld %[high], %a[s]+\n\tmul " weight ", %[low]\n\tadd %A[sum], r0\n\tadc %B[sum], r1\n\t" \
@@ -33,9 +34,10 @@
                          : [even] "a"((uint8_t)(even_weight)), [odd] "a"((uint8_t)(odd_weight)), [zero] "r"((uint8_t)0) \
                          : "memory");                                                                          \
     }
+/* clang-format on */
 
-QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              uint32_t sums[4]) {
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
+                              const int16_t *h, uint32_t sums[4]) {
     for (uint8_t r = 0; r < 4; r++, rows += stride) {
         const QORNN_FLASH uint32_t *at = rows;
         const int16_t *s = h;

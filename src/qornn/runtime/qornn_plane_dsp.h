@@ -6,6 +6,7 @@
    r7 is saved by hand, since it may be the frame pointer; nothing here is addressed through it meanwhile. */
 #include "qornn_four.h"
 
+/* clang-format off */
 #define QORNN_ROW(w, shifted, sum) "and.w r5, r6, " w shifted "\n\tsmlad " sum ", r5, r4, " sum "\n\t"
 #define QORNN_FIELD(shifted)                                                            \
     "ldr r4, [r7], #4\n\t" QORNN_ROW("r0", shifted, "r8") QORNN_ROW("r1", shifted, "r9") \
@@ -22,9 +23,10 @@
         : QORNN_FOUR_OPERANDS                                                                                      \
         :                                                                                                          \
         : "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
+/* clang-format on */
 
-QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              uint32_t sums[4]) {
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
+                              const int16_t *h, uint32_t sums[4]) {
     QORNN_FOUR(f);
     if (f == 8) {
         QORNN_WORDS("0x00ff00ff", QORNN_FIELD("") QORNN_LSR(8));
@@ -32,10 +34,10 @@ QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size
         QORNN_WORDS("0x000f000f", QORNN_FIELD("") QORNN_LSR(4) QORNN_LSR(8) QORNN_LSR(12));
     } else if (f == 2) {
         QORNN_WORDS("0x00030003", QORNN_FIELD("") QORNN_LSR(2) QORNN_LSR(4) QORNN_LSR(6) QORNN_LSR(8) QORNN_LSR(10)
-                        QORNN_LSR(12) QORNN_LSR(14));
+                                      QORNN_LSR(12) QORNN_LSR(14));
     } else {
         QORNN_WORDS("0x00010001", QORNN_FIELD("") QORNN_LSR(1) QORNN_LSR(2) QORNN_LSR(3) QORNN_LSR(4) QORNN_LSR(5)
-                        QORNN_LSR(6) QORNN_LSR(7) QORNN_LSR(8) QORNN_LSR(9) QORNN_LSR(10) QORNN_LSR(11) QORNN_LSR(12)
-                            QORNN_LSR(13) QORNN_LSR(14) QORNN_LSR(15));
+                                      QORNN_LSR(6) QORNN_LSR(7) QORNN_LSR(8) QORNN_LSR(9) QORNN_LSR(10) QORNN_LSR(11)
+                                          QORNN_LSR(12) QORNN_LSR(13) QORNN_LSR(14) QORNN_LSR(15));
     }
 }

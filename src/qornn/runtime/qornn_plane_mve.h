@@ -2,8 +2,8 @@
    four rows. The tail is predicated: inactive lanes load zero and touch no memory. */
 #include <arm_mve.h>
 
-QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              uint32_t sums[4]) {
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
+                              const int16_t *h, uint32_t sums[4]) {
     const uint32x4_t mask = vdupq_n_u32(((1u << f) - 1u) * 0x10001u);
     const unsigned pairs = 16u / f;
     const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), 4u * pairs); /* bytes from a group to the next */

@@ -5,8 +5,8 @@
 
    with s_i the state that field i meets: the even units for the low half, then the odd ones. What is subtracted
    depends on no row, so it is worked out once for four. */
-QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              uint32_t sums[4]) {
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
+                              const int16_t *h, uint32_t sums[4]) {
     const unsigned pairs = 16u / f;
     uint32_t sum[4] = {0, 0, 0, 0};
     for (size_t n = 0; n < words; n++, rows++, h += 2 * pairs) {

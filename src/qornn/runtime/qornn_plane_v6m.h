@@ -6,6 +6,7 @@
    r7 is saved by hand, since it may be the frame pointer; nothing here is addressed through it meanwhile. */
 #include "qornn_four.h"
 
+/* clang-format off */
 #define QORNN_ROW(move, w, shift, g, sum) move " r6, " w ", #" shift "\n\tmuls r6, " g ", r6\n\tadd " sum ", r6\n\t"
 #define QORNN_ROWS(move, shift, g)                                                \
     QORNN_ROW(move, "r0", shift, g, "r8") QORNN_ROW(move, "r1", shift, g, "r9")   \
@@ -32,31 +33,31 @@
         : QORNN_FOUR_OPERANDS                                                                                      \
         :                                                                                                          \
         : "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
+/* clang-format on */
 
 /* ISO C promises 4095 characters a string; whoever takes this assembly takes more. Assembler macros would be shorter, but
    compilers tell the size of assembly by counting its lines, and must know it to reach their constants. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words, const int16_t *h,
-                              uint32_t sums[4]) {
+QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,
+                              const int16_t *h, uint32_t sums[4]) {
     QORNN_FOUR(f);
     if (f == 8) {
         QORNN_WORDS(8, QORNN_START(8) QORNN_TWO(8, 2, 16, 6, 24));
     } else if (f == 4) {
-        QORNN_WORDS(16, QORNN_START(4) QORNN_TWO(4, 8, 8, 12, 12) QORNN_TWO(4, 2, 16, 6, 20)
-                            QORNN_TWO(4, 10, 24, 14, 28));
+        QORNN_WORDS(16,
+                    QORNN_START(4) QORNN_TWO(4, 8, 8, 12, 12) QORNN_TWO(4, 2, 16, 6, 20) QORNN_TWO(4, 10, 24, 14, 28));
     } else if (f == 2) {
         QORNN_WORDS(32, QORNN_START(2) QORNN_TWO(2, 8, 4, 12, 6) QORNN_TWO(2, 16, 8, 20, 10)
                             QORNN_TWO(2, 24, 12, 28, 14) QORNN_TWO(2, 2, 16, 6, 18) QORNN_TWO(2, 10, 20, 14, 22)
                                 QORNN_TWO(2, 18, 24, 22, 26) QORNN_TWO(2, 26, 28, 30, 30));
     } else {
-        QORNN_WORDS(64, QORNN_START(1) QORNN_TWO(1, 8, 2, 12, 3) QORNN_TWO(1, 16, 4, 20, 5)
-                            QORNN_TWO(1, 24, 6, 28, 7) QORNN_TWO(1, 32, 8, 36, 9) QORNN_TWO(1, 40, 10, 44, 11)
-                                QORNN_TWO(1, 48, 12, 52, 13) QORNN_TWO(1, 56, 14, 60, 15) QORNN_TWO(1, 2, 16, 6, 17)
-                                    QORNN_TWO(1, 10, 18, 14, 19) QORNN_TWO(1, 18, 20, 22, 21)
-                                        QORNN_TWO(1, 26, 22, 30, 23) QORNN_TWO(1, 34, 24, 38, 25)
-                                            QORNN_TWO(1, 42, 26, 46, 27) QORNN_TWO(1, 50, 28, 54, 29)
-                                                QORNN_TWO(1, 58, 30, 62, 31));
+        QORNN_WORDS(64, QORNN_START(1) QORNN_TWO(1, 8, 2, 12, 3) QORNN_TWO(1, 16, 4, 20, 5) QORNN_TWO(1, 24, 6, 28, 7)
+                            QORNN_TWO(1, 32, 8, 36, 9) QORNN_TWO(1, 40, 10, 44, 11) QORNN_TWO(1, 48, 12, 52, 13)
+                                QORNN_TWO(1, 56, 14, 60, 15) QORNN_TWO(1, 2, 16, 6, 17) QORNN_TWO(1, 10, 18, 14, 19)
+                                    QORNN_TWO(1, 18, 20, 22, 21) QORNN_TWO(1, 26, 22, 30, 23)
+                                        QORNN_TWO(1, 34, 24, 38, 25) QORNN_TWO(1, 42, 26, 46, 27)
+                                            QORNN_TWO(1, 50, 28, 54, 29) QORNN_TWO(1, 58, 30, 62, 31));
     }
 }
 #pragma GCC diagnostic pop

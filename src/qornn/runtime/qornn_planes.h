@@ -31,8 +31,8 @@ QORNN_INLINE void qornn_raise(uint32_t sums[4], unsigned bits) {
 }
 
 /* Four rows, `stride` words apart. The highest plane first: what is there is shifted to the left before the next. */
-QORNN_INLINE void qornn_packed(const QORNN_FLASH uint32_t *rows, size_t stride, size_t n_h, unsigned k, const int16_t *h,
-                               uint32_t sum_h, uint32_t sums[4]) {
+QORNN_INLINE void qornn_packed(const QORNN_FLASH uint32_t *rows, size_t stride, size_t n_h, unsigned k,
+                               const int16_t *h, uint32_t sum_h, uint32_t sums[4]) {
     const size_t words4 = k & 4u ? qornn_plane_words(n_h, 4) : 0, words2 = k & 2u ? qornn_plane_words(n_h, 2) : 0;
     const unsigned highest = k == 8u ? 8u : k & 1u ? 1u : k & 2u ? 2u : 4u;
     sums[0] = sums[1] = sums[2] = sums[3] = 0u - (sum_h << (highest - 1u));

@@ -19,7 +19,8 @@ QORNN_INLINE int32_t qornn_saturated(int32_t v, int32_t negative, unsigned bits)
     v = v < -top - 1 ? -top - 1 : v > top ? top : v; /* one instruction */
     return v - ((v + top) >> 31);                    /* and what is one too low */
 #elif defined(__thumb__) || defined(__riscv)
-    if (QORNN_RARELY((uint32_t)((v + negative) ^ negative) >> (bits - 1))) { /* |v|: a branch is cheaper than two limits */
+    /* |v|: a branch is cheaper than two limits */
+    if (QORNN_RARELY((uint32_t)((v + negative) ^ negative) >> (bits - 1))) {
         v = v < 0 ? -top : top;
     }
     return v;

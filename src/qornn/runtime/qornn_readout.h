@@ -5,7 +5,7 @@
 
 #include "qornn.h"
 
-enum { QORNN_FLOAT, QORNN_INT };             /* kind */
+enum { QORNN_FLOAT, QORNN_INT };            /* kind */
 enum { QORNN_LAST, QORNN_ALL, QORNN_MEAN }; /* steps */
 
 typedef struct {
@@ -14,8 +14,8 @@ typedef struct {
     uint8_t kind;
     uint8_t steps;
     uint8_t relu;
-    uint8_t mix;    /* S h is read out, S Sylvester's matrix, n_h a power of 2: V or V_packed then lie column by column */
-    uint8_t bits_V; /* V_packed: one stream of fields v + 2^(bits_V-1) row by row */
+    uint8_t mix; /* S h is read out, S Sylvester's matrix, n_h a power of 2: V or V_packed then lie column by column */
+    uint8_t bits_V;     /* V_packed: one stream of fields v + 2^(bits_V-1) row by row */
     uint32_t steps_max; /* MEAN: after so many steps the sums and T are halved */
     float scale;
     const QORNN_FLASH float *V; /* row by row */

@@ -1,7 +1,7 @@
 #include "qornn_nofuse.h"
 
-void qornn_readout_mix_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o, size_t n_h, int relu,
-                             const int16_t *narrow, const int32_t *wide, float *y) {
+void qornn_readout_mix_float(const QORNN_FLASH float *V, const QORNN_FLASH float *b_o, float scale, size_t n_o,
+                             size_t n_h, int relu, const int16_t *narrow, const int32_t *wide, float *y) {
     for (size_t o = 0; o < n_o; o++) {
         y[o] = 0.0f;
     }

@@ -24,8 +24,8 @@ typedef struct {
 
     /* W that is not stored but known. */
     uint8_t recurrent;
-    uint8_t moves;        /* DELAY: units along a line keep their value; U, bias and M_W have a row for each line only */
-    qornn_count block;       /* HADAMARD: units that one transform mixes; DELAY: lines */
+    uint8_t moves;     /* DELAY: units along a line keep their value; U, bias and M_W have a row for each line only */
+    qornn_count block; /* HADAMARD: units that one transform mixes; DELAY: lines */
     const QORNN_FLASH uint8_t *signs; /* bit j % 8 of byte j / 8: whether row j (DELAY: line j) is negated */
 
     /* W that is stored: its planes, row by row (qornn_plane.h). */

@@ -34,8 +34,9 @@ QORNN_INLINE uint32_t qornn_total(const int16_t *x, size_t n) {
 QORNN_INLINE size_t qornn_block(size_t rows) { return rows < 4 ? 1 : 4; }
 
 /* The sums of the `block` rows from j on. A kernel takes four: one row alone, four times over. */
-QORNN_INLINE void qornn_rows(const QORNN_FLASH uint32_t *planes, const QORNN_FLASH uint8_t *columns, unsigned bits, size_t rows, size_t n,
-                             size_t j, size_t block, const int16_t *x, uint32_t sum_x, size_t code, uint32_t sums[4]) {
+QORNN_INLINE void qornn_rows(const QORNN_FLASH uint32_t *planes, const QORNN_FLASH uint8_t *columns, unsigned bits,
+                             size_t rows, size_t n, size_t j, size_t block, const int16_t *x, uint32_t sum_x,
+                             size_t code, uint32_t sums[4]) {
     if (planes) {
         const size_t words = qornn_row_words(n, bits);
         qornn_packed(planes + j * words, block == 4 ? words : 0, n, bits, x, sum_x, sums);

@@ -12,8 +12,9 @@ QORNN_INLINE int32_t qornn_seen(const int16_t *narrow, const int32_t *wide, int3
 }
 
 /* Two fields a byte, the usual width: no field is looked for. */
-QORNN_INLINE void qornn_stream_halves(const QORNN_FLASH uint8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int32_t hidden,
-                                      const int16_t *narrow, const int32_t *wide, int32_t *y) {
+QORNN_INLINE void qornn_stream_halves(const QORNN_FLASH uint8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o,
+                                      size_t n_h, int32_t hidden, const int16_t *narrow, const int32_t *wide,
+                                      int32_t *y) {
     for (size_t o = 0; o < n_o; o++) {
         int32_t sum = b_o[o];
         QORNN_ROLLED
@@ -44,8 +45,9 @@ QORNN_INLINE int32_t qornn_next_field(qornn_fields *from, unsigned bits) {
     return v;
 }
 
-QORNN_INLINE void qornn_stream_outputs(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o, size_t n_o, size_t n_h, int relu,
-                                       const int16_t *narrow, const int32_t *wide, int32_t *y) {
+QORNN_INLINE void qornn_stream_outputs(const QORNN_FLASH uint8_t *V, unsigned bits, const QORNN_FLASH int32_t *b_o,
+                                       size_t n_o, size_t n_h, int relu, const int16_t *narrow, const int32_t *wide,
+                                       int32_t *y) {
     const int32_t hidden = relu ? -1 : 0;
     if (bits == 4 && n_h % 2 == 0) {
         qornn_stream_halves(V, b_o, n_o, n_h, hidden, narrow, wide, y);

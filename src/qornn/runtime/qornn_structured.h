@@ -11,7 +11,8 @@
 #include "qornn_requant.h"
 #include "qornn_transform.h"
 
-#define QORNN_ON_STACK 64u /* sums of a block, or of all lines, that a step keeps there; more lie in the caller's state */
+/* Sums of a block, or of all lines, that a step keeps there; more lie in the caller's state. */
+#define QORNN_ON_STACK 64u
 
 /* One unit after another: what compilers begin early, to hide the latency of greater machines, lands on the stack. */
 #if defined(__GNUC__)
@@ -71,7 +72,8 @@ QORNN_INLINE int32_t qornn_only_x(const qornn_recurrent *p, const int16_t *x) {
     return (int32_t)((uint32_t)only << (p->requant == QORNN_PER_ROW ? 0 : p->shift_U));
 }
 
-QORNN_INLINE qornn_eight qornn_eight_from(const qornn_recurrent *p, size_t j, const int16_t *x, int32_t only, size_t code) {
+QORNN_INLINE qornn_eight qornn_eight_from(const qornn_recurrent *p, size_t j, const int16_t *x, int32_t only,
+                                          size_t code) {
     if (qornn_one_column(p)) {
         qornn_eight eight = qornn_eight_words(p, code, j);
         eight.x = only;
@@ -91,7 +93,8 @@ QORNN_INLINE qornn_eight qornn_eight_from(const qornn_recurrent *p, size_t j, co
 }
 
 /* The next state of unit j + i. */
-QORNN_INLINE int32_t qornn_eight_next(const qornn_recurrent *p, size_t j, const qornn_eight *eight, unsigned i, int32_t sum) {
+QORNN_INLINE int32_t qornn_eight_next(const qornn_recurrent *p, size_t j, const qornn_eight *eight, unsigned i,
+                                      int32_t sum) {
     if (!qornn_one_column(p)) {
         return qornn_next(p, j + i, sum, eight->drives[i], 0);
     }
@@ -154,8 +157,8 @@ QORNN_INLINE void qornn_hadamard(const qornn_recurrent *p, const int16_t *x, siz
 }
 
 /* HADAMARD of several blocks; work is room for one. */
-QORNN_INLINE void qornn_blocks(const qornn_recurrent *p, const int16_t *x, size_t code, const int16_t *h,
-                                       int16_t *next, int32_t *work) {
+QORNN_INLINE void qornn_blocks(const qornn_recurrent *p, const int16_t *x, size_t code, const int16_t *h, int16_t *next,
+                               int32_t *work) {
     const size_t blocks = p->n_h / p->block;
     for (size_t b = 0; b < blocks; b++, h += p->block) {
         for (size_t k = 0; k < p->block; k++) {

@@ -29,8 +29,8 @@ QORNN_INLINE void qornn_mix4(int32_t *a, int32_t *b, int32_t *c, int32_t *d) {
 /* GCC for size leaves the high registers alone, which this needs. */
 #if QORNN_ASSEMBLY && defined(__ARM_ARCH_6M__) && (defined(__clang__) || !defined(__OPTIMIZE_SIZE__))
 
-/* By hand: compilers keep half of it on the stack. Neighbours are loaded and stored at once; otherwise the pointer goes to the second pair and back, so that seven of the
-   eight registers are enough and the frame pointer stays what it is. */
+/* By hand: compilers keep half of it on the stack. Neighbours are loaded and stored at once; otherwise the pointer goes
+   to the second pair and back, so that seven of the eight registers are enough and the frame pointer stays as it is. */
 QORNN_INLINE void qornn_pass4(int32_t *z, size_t n, size_t apart) {
     const uint32_t pair = (uint32_t)(8 * apart), back = 0u - pair;
     if (apart == 1) {
@@ -114,18 +114,29 @@ QORNN_INLINE void qornn_pass8(int32_t *z, size_t n, size_t apart) {
    is, and addresses cost nothing. Five times three stages, or eight times two, are enough for 2^16 units. */
 QORNN_INLINE void qornn_transform(int32_t *z, size_t n, size_t least) {
     size_t apart = n;
-#define QORNN_EIGHT                           \
+#define QORNN_EIGHT                             \
     if (QORNN_BY_EIGHT && apart >= 8 * least) { \
-        apart /= 8;                           \
-        qornn_pass8(z, n, apart);             \
+        apart /= 8;                             \
+        qornn_pass8(z, n, apart);               \
     }
-#define QORNN_FOUR              \
-    if (apart >= 4 * least) {   \
-        apart /= 4;             \
+#define QORNN_FOUR                \
+    if (apart >= 4 * least) {     \
+        apart /= 4;               \
         qornn_pass4(z, n, apart); \
     }
-    QORNN_EIGHT QORNN_EIGHT QORNN_EIGHT QORNN_EIGHT QORNN_EIGHT
-    QORNN_FOUR QORNN_FOUR QORNN_FOUR QORNN_FOUR QORNN_FOUR QORNN_FOUR QORNN_FOUR QORNN_FOUR
+    QORNN_EIGHT
+    QORNN_EIGHT
+    QORNN_EIGHT
+    QORNN_EIGHT
+    QORNN_EIGHT
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
+    QORNN_FOUR
 #undef QORNN_EIGHT
 #undef QORNN_FOUR
     if (apart == 2 * least) {

@@ -3,13 +3,13 @@
 // A chunk of time steps is walked back, its gradients kept in cache; then the chunk's part of Σ dz_t h_{t−1}ᵀ is added
 // to dW while they are still there. The (T, B, n_h) tensor of gradients is never made.
 
-constexpr int64_t kChunkFloats = 128 * 1024;  // of dz: with two copies in the tiles' order beside it, they fit the cache
+constexpr int64_t kChunkFloats = 128 * 1024;  // of dz: it fits the cache with two copies in the tiles' order
 constexpr int64_t kChunkRows = 512;           // at least, or dW itself is moved too often
 
 struct Chunk {
-  int64_t rows, ld, steps;          // sequences of this thread; floats in a row of dz; time steps
-  float *dz, *carry, *dy;           // (steps, rows, ld), (rows, ld), (steps·rows, n_o)
-  float *states, *x, *left;         // in the tiles' order: h and x as panels, dz or dy as blocks
+  int64_t rows, ld, steps;   // sequences of this thread; floats in a row of dz; time steps
+  float *dz, *carry, *dy;    // (steps, rows, ld), (rows, ld), (steps·rows, n_o)
+  float *states, *x, *left;  // in the tiles' order: h and x as panels, dz or dy as blocks
 };
 
 inline int64_t chunk_steps(const qornn_problem &p, int64_t rows) {
@@ -108,8 +108,7 @@ struct GradientTile {
     for (int64_t c = 0; c < p.n_i; ++c) {
       Vector x[R];
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r)
-        x[r] = splat(past(p, s.t, i + r) ? 0.0f : p.x[((i + r) * p.T + s.t) * p.n_i + c]);
+      for (int r = 0; r < R; ++r) x[r] = splat(past(p, s.t, i + r) ? 0.0f : p.x[((i + r) * p.T + s.t) * p.n_i + c]);
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         float *to = s.sums.dU + c * padded(p.n_h) + unit + v * LANES;
@@ -199,7 +198,8 @@ void add_sign_gradient(const qornn_problem &p, const Chunk &c, int64_t first, in
       for (int r = 0; r < rows; ++r) transform(c.states + r * ld, before + (row + r) * p.n_h, p.n_h, nullptr);
       for (int64_t unit = 0; unit < p.n_h; unit += LANES) {
         Vector total{};
-        for (int r = 0; r < rows; ++r) total += load(dz + r * c.ld + unit) * load(c.states + r * ld + unit, p.n_h - unit);
+        for (int r = 0; r < rows; ++r)
+          total += load(dz + r * c.ld + unit) * load(c.states + r * ld + unit, p.n_h - unit);
         store(du + unit, load(du + unit) + total * scale);
       }
     });

@@ -8,9 +8,7 @@ inline int64_t tile_steps(const qornn_rotations &p) {
 }
 
 // Of the drive or its gradient, and of the steps of one sequence's x in whole vectors.
-int64_t driven_scratch(const qornn_rotations &p, int64_t n) {
-  return tile_steps(p) * (ROTATED * 2 * p.p + padded(n));
-}
+int64_t driven_scratch(const qornn_rotations &p, int64_t n) { return tile_steps(p) * (ROTATED * 2 * p.p + padded(n)); }
 
 inline int64_t steps_within(const Rotated<float> &s, int64_t r, int64_t from, int64_t to) {
   return std::max<int64_t>(0, std::min(to, s.length(r)) - from);

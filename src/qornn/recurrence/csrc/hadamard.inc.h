@@ -20,7 +20,8 @@ inline __attribute__((always_inline)) Vector pairs_within(Vector v, std::integer
 template <int Apart = 1>
 inline __attribute__((always_inline)) Vector transform_within(Vector v, int64_t n) {
   if constexpr (Apart < LANES) {
-    if (n > Apart) return transform_within<2 * Apart>(pairs_within<Apart>(v, std::make_integer_sequence<int, LANES>{}), n);
+    if (n > Apart)
+      return transform_within<2 * Apart>(pairs_within<Apart>(v, std::make_integer_sequence<int, LANES>{}), n);
   }
   return v;
 }

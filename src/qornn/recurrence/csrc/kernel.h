@@ -19,12 +19,12 @@ struct Packed {
 
 // Sums over its sequences that one thread gathers on its way back; rows are padded to whole vectors.
 struct Sums {
-  float *dW;      // (n_h, n_h), or of u (1, n_h); null when not needed, as the others
-  float *dU;      // (n_i, n_h): transposed, for codes and few channels
-  float *dU_wide; // (n_h, n_i): for many channels
-  float *db;      // (n_h)
-  float *dV;      // (n_o, n_h)
-  float *scratch; // scratch_floats() of them
+  float *dW;       // (n_h, n_h), or of u (1, n_h); null when not needed, as the others
+  float *dU;       // (n_i, n_h): transposed, for codes and few channels
+  float *dU_wide;  // (n_h, n_i): for many channels
+  float *db;       // (n_h)
+  float *dV;       // (n_o, n_h)
+  float *scratch;  // scratch_floats() of them
 };
 
 struct Kernel {
@@ -43,8 +43,8 @@ struct Kernel {
   int64_t rotated;
   void (*scan[2])(const qornn_rotations &p, const void *lambda, void *state, const void *drive, void *last, void *peak,
                   int64_t first, int64_t end);
-  void (*scan_backward[2])(const qornn_rotations &p, const qornn_rotations_gradients &g, const void *lambda, void *state,
-                           void *sums, int64_t first, int64_t end);
+  void (*scan_backward[2])(const qornn_rotations &p, const qornn_rotations_gradients &g, const void *lambda,
+                           void *state, void *sums, int64_t first, int64_t end);
   void (*rounded_relu[2])(const void *acc, double step, int64_t top, void *y, void *peak, int64_t first, int64_t end);
   // Mixes, rows first..end-1, and scans of U x. Matrices have rows of whole vectors: forward they are transposed, for
   // the way back they are not. peaks holds two such rows of d; *_scratch says how many floats a thread needs besides.

@@ -14,8 +14,8 @@ using qornn::thread_count;
 using qornn::without_exceptions;
 using qornn::Zeros;
 
-constexpr int64_t kParts = 16;            // of sums: their number, not that of the threads, decides how sums are added
-constexpr int64_t kRowsOfAPart = 512;     // at least
+constexpr int64_t kParts = 16;         // of sums: their number, not that of the threads, decides how sums are added
+constexpr int64_t kRowsOfAPart = 512;  // at least
 // Multiplications, some 70 microseconds. Kernels of a third of that, as of 16 sequences, were slower on two threads than
 // on one where other programs run: whoever waits for a thread that is not scheduled waits for long.
 constexpr int64_t kWorthAThread = 1 << 22;
@@ -36,8 +36,7 @@ class Padded {
       : data_((transposed ? columns : rows) * padded(transposed ? rows : columns)) {
     const int64_t ld = padded(transposed ? rows : columns);
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        data_.get()[transposed ? j * ld + i : i * ld + j] = matrix[i * columns + j];
+      for (int64_t j = 0; j < columns; ++j) data_.get()[transposed ? j * ld + i : i * ld + j] = matrix[i * columns + j];
   }
   const float *get() const { return data_.get(); }
 

@@ -7,10 +7,10 @@ constexpr int64_t kMixRows = 128;  // rows whose gradients stay in the cache whi
 struct MixForward {
   const qornn_mix &p;
   Panel C, S;
-  const float *c;           // padded
+  const float *c;  // padded
   float *y;
   int8_t *keep;
-  float *most, *positive;   // padded: the largest sum of each unit, passing over NaN, and the largest positive one with it
+  float *most, *positive;  // padded: each unit's largest sum, passing over NaN, and its largest positive one with NaN
 
   template <bool Round>
   struct As {
@@ -19,11 +19,10 @@ struct MixForward {
       Vector sum[R][V];
       each<R, V>([&](int r, int v) { sum[r][v] = load(m.c + unit + v * LANES); });
       add_product(sum, m.p.x + row * m.p.n, m.p.n, 1, m.C.at + unit, m.C.ld, m.p.n);
-      if (m.p.n_skip)
-        add_product(sum, m.p.skip + row * m.p.n_skip, m.p.n_skip, 1, m.S.at + unit, m.S.ld, m.p.n_skip);
+      if (m.p.n_skip) add_product(sum, m.p.skip + row * m.p.n_skip, m.p.n_skip, 1, m.S.at + unit, m.S.ld, m.p.n_skip);
       const float step = static_cast<float>(m.p.step);
       const Vector zero{}, scale = splat(step), inverse = splat(1 / step), top = splat(static_cast<float>(m.p.top)),
-                   half = splat(0.5f);
+                           half = splat(0.5f);
       each<1, V>([&](int, int v) {
         const int64_t at = unit + v * LANES, n = m.p.d - at;
         Vector largest = load(m.most + at);

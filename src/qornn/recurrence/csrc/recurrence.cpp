@@ -17,8 +17,8 @@ namespace {
 
 using qornn::Kernel;
 using qornn::Packed;
-using qornn::Sums;
 using qornn::share;
+using qornn::Sums;
 using qornn::without_exceptions;
 
 constexpr double kWorthAThread = 2e6;  // multiply-adds, about what starting a thread costs
@@ -109,7 +109,11 @@ void run_forward(const qornn_problem &p) {
 class PartialSums {
  public:
   PartialSums(const Kernel &kernel, int threads, int64_t rows, int64_t columns)
-      : threads_(threads), rows_(rows), columns_(columns), width_(padded(kernel, columns)), data_(threads * rows * width_, Buffer::kZeros) {}
+      : threads_(threads),
+        rows_(rows),
+        columns_(columns),
+        width_(padded(kernel, columns)),
+        data_(threads * rows * width_, Buffer::kZeros) {}
 
   float *of(int thread) const { return rows_ ? data_.get() + thread * rows_ * width_ : nullptr; }
 
@@ -137,7 +141,8 @@ void run_backward(const qornn_problem &p, const qornn_gradients &g) {
   if (g.dy) kernel.pack(V.get(), p.V, p.n_o, p.n_h, p.n_h, 1);
   const Packed packed{W.dense(), nullptr, V.get(), W.signs(), nullptr};
   const bool wide = !p.codes && p.n_i > qornn::kFewChannels;
-  const PartialSums dW(kernel, threads, !g.dW ? 0 : p.u ? 1 : p.n_h, p.n_h), dU(kernel, threads, wide ? 0 : p.n_i, p.n_h),
+  const int64_t rows_W = !g.dW ? 0 : p.u ? 1 : p.n_h;
+  const PartialSums dW(kernel, threads, rows_W, p.n_h), dU(kernel, threads, wide ? 0 : p.n_i, p.n_h),
       dU_wide(kernel, threads, wide ? p.n_h : 0, p.n_i), db(kernel, threads, g.db ? 1 : 0, p.n_h),
       dV(kernel, threads, g.dy ? p.n_o : 0, p.n_h);
   const int64_t scratch_size = kernel.scratch_floats(p, (p.B + threads - 1) / threads);

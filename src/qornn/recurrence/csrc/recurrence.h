@@ -39,17 +39,17 @@ typedef struct {
 } qornn_problem;
 
 typedef struct {
-  const float *states;        /* gradient of h, (b, t, j) at b*states_b + t*states_t + j; may be null */
+  const float *states; /* gradient of h, (b, t, j) at b*states_b + t*states_t + j; may be null */
   int64_t states_b, states_t;
-  const float *dy;            /* gradient of y, (b, t, o) at b*dy_b + t*dy_t + o; null without a readout */
+  const float *dy; /* gradient of y, (b, t, o) at b*dy_b + t*dy_t + o; null without a readout */
   int64_t dy_b, dy_t;
-  const float *last;          /* (B, n_h): gradient of the state at each sequence's end; may be null */
-  float *dW;                  /* (n_h, n_h), of u (n_h), out; null when not needed, which saves a third of the time */
-  float *dU;                  /* (n_h, n_i), out */
-  float *db;                  /* (n_h), out; null without b */
-  float *dV;                  /* (n_o, n_h), out; null without a readout */
-  float *dz0;                 /* (B, n_h), out: gradient before the activation of the first step */
-  float *dz;                  /* (T, B, n_h), out: the same of every step; null when not needed */
+  const float *last; /* (B, n_h): gradient of the state at each sequence's end; may be null */
+  float *dW;         /* (n_h, n_h), of u (n_h), out; null when not needed, which saves a third of the time */
+  float *dU;         /* (n_h, n_i), out */
+  float *db;         /* (n_h), out; null without b */
+  float *dV;         /* (n_o, n_h), out; null without a readout */
+  float *dz0;        /* (B, n_h), out: gradient before the activation of the first step */
+  float *dz;         /* (T, B, n_h), out: the same of every step; null when not needed */
 } qornn_gradients;
 
 /* 0, or -1 when memory ran out. The result is the same bits each time for a given number of threads. */

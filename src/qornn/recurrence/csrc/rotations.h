@@ -13,8 +13,8 @@ extern "C" {
 
 typedef struct {
   int64_t B, T, p;
-  int64_t top;            /* states are rounded and held within -top..top; 0: neither */
-  double scale;           /* `states` holds them times this, a power of two; z0 and last are as they are */
+  int64_t top;  /* states are rounded and held within -top..top; 0: neither */
+  double scale; /* `states` holds them times this, a power of two; z0 and last are as they are */
   int32_t threads, wide;
   const void *a, *b;      /* (p): lambda = a + ib */
   const void *z0;         /* (B, 2p) */

@@ -250,7 +250,7 @@ template <typename Number, bool Round>
 void rounded_relu_as(const Number *acc, Number step, Number top, Number *y, Number *peak, int64_t first, int64_t end) {
   constexpr int64_t L = kLanes<Number>;
   const Numbers<Number> zero{}, scale = splat(step), inverse = splat(Number(1) / step), limit = splat(top),
-                        half = splat(Number(0.5));
+                                half = splat(Number(0.5));
   Numbers<Number> most = splat(acc[first]);  // passes over NaN, which the largest positive one in bits does not
   Bits<Number> positive{};
   const auto one = [&](Numbers<Number> v) {

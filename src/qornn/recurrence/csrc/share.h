@@ -51,7 +51,8 @@ void share(int64_t B, int threads, Body body) {
   };
   const qornn_parallel parallel = lent_threads().load();
   if (threads > 1 && parallel)
-    return parallel([](void *data) { (*static_cast<decltype(work) *>(data))(); }, &work, static_cast<unsigned>(threads), 0);
+    return parallel([](void *data) { (*static_cast<decltype(work) *>(data))(); }, &work, static_cast<unsigned>(threads),
+                    0);
   std::vector<std::thread> helpers;
   try {
     for (int i = 1; i < threads; ++i) helpers.emplace_back(work);

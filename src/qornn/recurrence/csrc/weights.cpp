@@ -129,7 +129,8 @@ extern "C" int qornn_move_steps(int64_t n, int64_t top, double low, double small
   for (int64_t i = 0; i < n; ++i) {
     const float reach = static_cast<float>(top) * step[i];
     const bool up = peak[i] > reach && step[i] < static_cast<float>(largest);
-    const bool down = peak[i] > 0 && peak[i] < static_cast<float>(low) * reach && step[i] > static_cast<float>(smallest);
+    const bool down =
+        peak[i] > 0 && peak[i] < static_cast<float>(low) * reach && step[i] > static_cast<float>(smallest);
     factors[i] = up ? 0.5f : down ? 2.0f : 1.0f;
     step[i] /= factors[i];
     moved |= up || down;

@@ -13,13 +13,13 @@ extern "C" {
 #endif
 
 typedef struct {
-  int64_t d, n, n_skip;          /* n_skip is 0 without a skip */
+  int64_t d, n, n_skip; /* n_skip is 0 without a skip */
   int64_t bits;
-  int64_t below, apart;          /* bits that a sum may have below `step`, and that the grids of C and S may lie apart */
-  int64_t largest_bias;          /* in units of the sums */
-  const float *C, *S, *c;        /* (d, n), (d, n_skip), (d): what the optimizer holds */
+  int64_t below, apart;   /* bits that a sum may have below `step`, and that the grids of C and S may lie apart */
+  int64_t largest_bias;   /* in units of the sums */
+  const float *C, *S, *c; /* (d, n), (d, n_skip), (d): what the optimizer holds */
   const float *source_step, *skip_step; /* (1): of x and of the skip */
-  const float *step;             /* (1): of the outputs; null: none yet */
+  const float *step;                    /* (1): of the outputs; null: none yet */
 } qornn_mix_weights;
 
 /* C, S and c as the network uses them: one power-of-two unit per row, the bias on the grid of the sums. */
@@ -28,12 +28,12 @@ QORNN_API void qornn_quantize_mix(const qornn_mix_weights *weights, float *C, fl
 typedef struct {
   int64_t p, n;
   int64_t bits, lambda_bits;
-  int64_t finest;                       /* a unit of U is at least step / (source_step 2^finest) */
-  const float *U;                       /* (2p, n): what the optimizer holds */
-  const float *decay, *radius, *angle;  /* (p) each: exp nu, exp(-exp nu) and exp phi */
-  const float *cosine, *sine;           /* (p) each: of the angle */
-  const float *source_step;             /* (1); null: of floats, and units are as fine as they like */
-  const float *step;                    /* (p): of the states; null: 1 */
+  int64_t finest;                      /* a unit of U is at least step / (source_step 2^finest) */
+  const float *U;                      /* (2p, n): what the optimizer holds */
+  const float *decay, *radius, *angle; /* (p) each: exp nu, exp(-exp nu) and exp phi */
+  const float *cosine, *sine;          /* (p) each: of the angle */
+  const float *source_step;            /* (1); null: of floats, and units are as fine as they like */
+  const float *step;                   /* (p): of the states; null: 1 */
 } qornn_turn_weights;
 
 /* U in units of a state's step, one power-of-two unit per row, and lambda = a + ib on the grid of the unit disc. */

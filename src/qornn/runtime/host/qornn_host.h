@@ -89,9 +89,9 @@ typedef struct {
 
 /* What a layer works on, aligned to 64 bytes: its own states, and room that all layers share. */
 typedef struct {
-    int16_t *h, *next;     /* QORNN_UNITS(n_h, 64), zero past its own */
-    int16_t *spread;       /* as many again: the state as the kernel wants it */
-    int32_t *sums, *drive; /* QORNN_UNITS(n_h, 64) */
+    int16_t *h, *next;       /* QORNN_UNITS(n_h, 64), zero past its own */
+    int16_t *spread;         /* as many again: the state as the kernel wants it */
+    int32_t *sums, *drive;   /* QORNN_UNITS(n_h, 64) */
     const int16_t *x_before; /* what the layer before was given: numbers, or null and a code */
     size_t code_before;
 } qornn_work;

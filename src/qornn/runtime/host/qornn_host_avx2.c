@@ -18,7 +18,8 @@ QORNN_TARGET QORNN_INLINE void store_sums(const __m256i s[4], int32_t *sums) {
     _mm_storeu_si128((__m128i *)(void *)sums, all);
 }
 
-QORNN_TARGET QORNN_INLINE void bytes_rows(const qornn_host_recurrent *m, size_t j, size_t apart, const int16_t *h, int32_t *sums) {
+QORNN_TARGET QORNN_INLINE void bytes_rows(const qornn_host_recurrent *m, size_t j, size_t apart, const int16_t *h,
+                                          int32_t *sums) {
     const int8_t *rows = m->W_bytes + j * m->row_bytes;
     const size_t stride = apart * m->row_bytes, units = QORNN_UNITS(m->layer.n_h, 16u);
     __m256i s[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};

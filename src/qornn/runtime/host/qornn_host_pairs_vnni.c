@@ -7,7 +7,7 @@
 #include "qornn_pairs.h"
 
 enum { HELD = 16 }; /* blocks of weights that stay in registers */
-#define ALL 0xffffu   /* as in qornn_host_vnni.c */
+#define ALL 0xffffu /* as in qornn_host_vnni.c */
 
 #define QORNN_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 
@@ -45,7 +45,8 @@ QORNN_TARGET QORNN_INLINE band band_of(size_t held, const int16_t *pairs, size_t
 /* Its sums with what is given at step k; `held` blocks, or where it is 0 as many as there are. */
 QORNN_TARGET QORNN_INLINE __m512i sums(const band *b, size_t held, const qornn_given *now, size_t k) {
     if (!now->x) {
-        return _mm512_maskz_cvtepi8_epi32(ALL, _mm_maskz_loadu_epi8(b->live, b->column + (size_t)now->codes[k] * b->stride));
+        return _mm512_maskz_cvtepi8_epi32(ALL,
+                                          _mm_maskz_loadu_epi8(b->live, b->column + (size_t)now->codes[k] * b->stride));
     }
     const int16_t *x = now->x + k * now->apart;
     __m512i s[4]; /* one would wait for itself */
@@ -102,12 +103,13 @@ QORNN_TARGET QORNN_INLINE __m512i turned(const part *q, __m512i z, __m512i drive
     const __m512i negative = _mm512_maskz_srai_epi32(ALL, _mm512_add_epi32(turn, driven), 31);
     const __m512i raised = _mm512_add_epi32(turn, _mm512_add_epi32(q->half, driven));
     const __m512i v = _mm512_maskz_srav_epi32(ALL, _mm512_add_epi32(raised, negative), q->by);
-    return _mm512_maskz_max_epi32(ALL, _mm512_maskz_min_epi32(ALL, v, top), _mm512_sub_epi32(_mm512_setzero_si512(), top));
+    return _mm512_maskz_max_epi32(ALL, _mm512_maskz_min_epi32(ALL, v, top),
+                                  _mm512_sub_epi32(_mm512_setzero_si512(), top));
 }
 
 /* Sixteen pairs from j on, through all steps: their states stay in a register. */
-QORNN_TARGET QORNN_INLINE void turn_band(size_t held, const qornn_host_rotations *m, size_t j, int16_t *rows, size_t units,
-                                         qornn_given now, size_t steps) {
+QORNN_TARGET QORNN_INLINE void turn_band(size_t held, const qornn_host_rotations *m, size_t j, int16_t *rows,
+                                         size_t units, qornn_given now, size_t steps) {
     const qornn_rotations *p = &m->layer;
     const size_t pairs = p->pairs, bands = (pairs + 15) / 16, at = j / 16, n = pairs - j < 16 ? pairs - j : 16;
     const __mmask16 live = (__mmask16)((1u << n) - 1u);
@@ -144,23 +146,26 @@ QORNN_TARGET static void rotations(const void *layer, int16_t *rows, size_t unit
 }
 
 /* Sixteen outputs from j on, of all steps. */
-QORNN_TARGET QORNN_INLINE void mix_band(size_t held, const qornn_host_mix_layer *m, size_t j, int16_t *rows, size_t units,
-                                        qornn_given now, qornn_given before, size_t steps) {
+QORNN_TARGET QORNN_INLINE void mix_band(size_t held, const qornn_host_mix_layer *m, size_t j, int16_t *rows,
+                                        size_t units, qornn_given now, qornn_given before, size_t steps) {
     const qornn_mix_layer *p = &m->layer;
     const size_t width = p->width, n = width - j < 16 ? width - j : 16;
     const __mmask16 live = (__mmask16)((1u << n) - 1u);
     const __m512i zero = _mm512_setzero_si512(), top = _mm512_set1_epi32(127);
     const __m512i bias = _mm512_maskz_loadu_epi32(live, p->bias_wide + j);
-    const __m512i t = shifts_of(p->shift + j, live), down = _mm512_maskz_max_epi32(ALL, t, zero), up = _mm512_sub_epi32(down, t);
+    const __m512i t = shifts_of(p->shift + j, live), down = _mm512_maskz_max_epi32(ALL, t, zero),
+                  up = _mm512_sub_epi32(down, t);
     const __m512i half = _mm512_maskz_srli_epi32(ALL, _mm512_maskz_sllv_epi32(ALL, _mm512_set1_epi32(1), down), 1);
-    const __m512i apart = p->n_skip ? shifts_of(p->apart + j, live) : zero, up_C = _mm512_maskz_max_epi32(ALL, apart, zero);
+    const __m512i apart = p->n_skip ? shifts_of(p->apart + j, live) : zero,
+                  up_C = _mm512_maskz_max_epi32(ALL, apart, zero);
     const __m512i up_S = _mm512_sub_epi32(up_C, apart);
     const band C = band_of(held, m->C_pairs, j / 16, p->n_i, m->C_bytes, width, j, live);
     const band S = p->n_skip ? band_of(0, m->S_pairs, j / 16, p->n_skip, m->S_bytes, width, j, live) : C;
     for (size_t k = 0; k < steps; k++) {
         __m512i acc = sums(&C, held, &now, k);
         if (p->n_skip) {
-            acc = _mm512_add_epi32(_mm512_maskz_sllv_epi32(ALL, acc, up_C), _mm512_maskz_sllv_epi32(ALL, sums(&S, 0, &before, k), up_S));
+            acc = _mm512_add_epi32(_mm512_maskz_sllv_epi32(ALL, acc, up_C),
+                                   _mm512_maskz_sllv_epi32(ALL, sums(&S, 0, &before, k), up_S));
         }
         acc = _mm512_maskz_sllv_epi32(ALL, _mm512_maskz_max_epi32(ALL, _mm512_add_epi32(acc, bias), zero), up);
         const __m512i v = _mm512_maskz_srlv_epi32(ALL, _mm512_add_epi32(acc, half), down);
@@ -194,9 +199,7 @@ qornn_host_many qornn_host_rotations_vnni(const qornn_host_rotations *m) {
     return m->U_bytes && here() ? rotations : NULL;
 }
 
-qornn_host_many qornn_host_mix_vnni(const qornn_host_mix_layer *m) {
-    return m->C_bytes && here() ? mix : NULL;
-}
+qornn_host_many qornn_host_mix_vnni(const qornn_host_mix_layer *m) { return m->C_bytes && here() ? mix : NULL; }
 
 #else
 

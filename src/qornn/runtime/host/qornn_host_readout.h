@@ -9,7 +9,7 @@ typedef struct {
     int32_t *sums;    /* room for as many */
     int32_t *held;    /* of a mean: the sums of all steps, and how many */
     uint32_t count;
-    float *totals;    /* room for n_o */
+    float *totals; /* room for n_o */
 } qornn_last;
 
 /* Row `row` of y. */

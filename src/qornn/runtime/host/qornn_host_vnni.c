@@ -57,14 +57,15 @@ QORNN_TARGET static void recurrent_sums(const qornn_host_recurrent *m, const qor
     split(w->h, QORNN_UNITS(n_h, QORNN_HOST_UNITS), lo, hi);
     size_t done = 0;
     for (size_t pass = 0; pass < passes; pass++) {
-        const size_t bands = (all - done + passes - pass - 1) / (passes - pass); /* even shares: a thin one waits on latency */
+        /* even shares: a thin one waits on latency */
+        const size_t bands = (all - done + passes - pass - 1) / (passes - pass);
         const int8_t *W = m->W_blocks + done * groups * 64;
         const int32_t *start = m->W_start + done * 16;
         int32_t *sums = w->sums + done * 16;
         switch (bands) {
-#define QORNN_CASE(n)                                      \
-    case n:                                                \
-        bands_sums(n, W, start, groups, lo, hi, sums);     \
+#define QORNN_CASE(n)                                  \
+    case n:                                            \
+        bands_sums(n, W, start, groups, lo, hi, sums); \
         break;
             QORNN_CASE(1)
             QORNN_CASE(2)
@@ -77,8 +78,8 @@ QORNN_TARGET static void recurrent_sums(const qornn_host_recurrent *m, const qor
             QORNN_CASE(9)
             QORNN_CASE(10)
             QORNN_CASE(11)
-        default:
-            bands_sums(12, W, start, groups, lo, hi, sums);
+            default:
+                bands_sums(12, W, start, groups, lo, hi, sums);
         }
         done += bands;
     }
@@ -99,7 +100,8 @@ QORNN_TARGET static size_t per_row(const qornn_recurrent *p, const qornn_work *w
         z = _mm512_add_epi64(z, _mm512_maskz_mul_epi32(all, wide(p->M_U + j), wide(w->drive + j)));
         if (p->M_I) {
             const __m128i own = _mm_loadu_si128((const __m128i *)(const void *)(w->h + j));
-            z = _mm512_add_epi64(z, _mm512_maskz_mul_epi32(all, wide(p->M_I + j), _mm512_maskz_cvtepi16_epi64(all, own)));
+            z = _mm512_add_epi64(z,
+                                 _mm512_maskz_mul_epi32(all, wide(p->M_I + j), _mm512_maskz_cvtepi16_epi64(all, own)));
         }
         if (p->activation == QORNN_IDENTITY && p->bias_wide) {
             z = _mm512_add_epi64(z, _mm512_loadu_si512(p->bias_wide + j));

@@ -14,8 +14,8 @@
 typedef void (*qornn_pairs_product)(const int16_t *pairs, size_t rows, const int16_t *x, size_t n, int32_t *sums);
 
 /* The sums of the rows from `first` on of a matrix in columns of bytes. */
-QORNN_INLINE void qornn_columns(const int8_t *bytes, size_t stride, size_t first, size_t rows, const int16_t *x, size_t n,
-                                size_t code, int32_t *sums) {
+QORNN_INLINE void qornn_columns(const int8_t *bytes, size_t stride, size_t first, size_t rows, const int16_t *x,
+                                size_t n, size_t code, int32_t *sums) {
     const int8_t *column = bytes + first + (x ? 0 : code * stride);
     const int32_t one = x ? x[0] : 1;
     for (size_t j = 0; j < rows; j++) {
@@ -47,8 +47,8 @@ QORNN_INLINE void qornn_pairs_turn(const qornn_rotations *layer, const qornn_wor
     }
 }
 
-QORNN_INLINE void qornn_pairs_rotations(const qornn_host_rotations *m, const qornn_work *w, const int16_t *x, size_t code,
-                                        qornn_pairs_product product) {
+QORNN_INLINE void qornn_pairs_rotations(const qornn_host_rotations *m, const qornn_work *w, const int16_t *x,
+                                        size_t code, qornn_pairs_product product) {
     const size_t pairs = m->layer.pairs, apart = QORNN_UNITS(pairs, QORNN_BAND);
     if (product && x) {
         product(m->U_pairs, 2 * apart, x, m->layer.n_i, w->sums);

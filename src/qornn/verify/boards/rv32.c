@@ -8,12 +8,13 @@ int main(void);
 void board_start(void);
 void board_say(const char *text);
 
-__asm__(".section .vectors, \"ax\"\n"
-        ".globl board_reset\n"
-        "board_reset:\n"
-        "    la sp, stack_top\n"
-        "    tail board_start\n"
-        ".text\n");
+__asm__(
+    ".section .vectors, \"ax\"\n"
+    ".globl board_reset\n"
+    "board_reset:\n"
+    "    la sp, stack_top\n"
+    "    tail board_start\n"
+    ".text\n");
 
 static void host(uint32_t call, uint32_t argument) {
     register uint32_t a0 __asm__("a0") = call;

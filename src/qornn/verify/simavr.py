@@ -50,6 +50,11 @@ def absent() -> str | None:
 
 def run(export: Export, scratch: Path, name: str, target: Avr) -> dict[str, Any]:
     """The fields of a Result: the whole replay on the chip, every step of it counted."""
+    if export.flat:
+        raise VerifyError(
+            f"target {name}: the runtime in {export.folder} is of an older format and needs an int of 32 bits; "
+            f"this chip's has 16; {export.way_out}"
+        )
     if lacking := missing():
         raise VerifyError(f"target {name}: {lacking}")
     path = _image(export, scratch, name, target)

@@ -38,22 +38,42 @@ def c(
     vector_steps: int = 64,
     command: str | None = None,
 ) -> Path:
-    """Write the folder `out`, a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once; returns it.
+    """Write a program as a folder that is a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once.
 
-    layout: weights packed at their bits, the only one. vector_steps: length of the sequences in the vectors.
-    command: what the files say made them.
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the folder to write. It may hold an export of the same name, which is replaced; other files in it stay.
+    - `name`: prefix of every C symbol and file name.
+    - `layout` ("packed"): how weights are stored. "packed", side by side without unused bits, is the only choice.
+    - `vector_steps` (64): steps of each sequence in the test vectors.
+    - `command` (None): the command that the files name as their origin. None is this call.
+
+    Returns the folder.
     """
+    write(program, out, name=name, layout=layout, vector_steps=vector_steps, command=command)
+    return Path(out)
+
+
+def write(
+    program: IntegerProgram,
+    out: str | Path,
+    *,
+    name: str,
+    layout: str = "packed",
+    vector_steps: int = 64,
+    command: str | None = None,
+) -> list[str]:
+    """Write the folder as `c` does; the files that were written, by their paths in it."""
     out = Path(out)
     names.check(name)
     folder.check(out, name)
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
-    command = command or f"qornn.export.c(program, {str(out)!r}, name={name!r})"
+    command = command or f"qornn.export.c(program, {out.absolute().name!r}, name={name!r})"
     data = to_bytes(program)
     program = from_bytes(data, out / f"{name}.qornn")  # as whoever has that file would export it again
-    made = make(program, name=name, vector_steps=vector_steps, command=command)
-    folder.write(out, name, made.files | {f"{name}.qornn": data})
-    return out
+    files = make(program, name=name, vector_steps=vector_steps, command=command).files | {f"{name}.qornn": data}
+    folder.write(out, name, files)
+    return sorted(files)
 
 
 @dataclass(frozen=True, kw_only=True)

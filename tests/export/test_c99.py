@@ -19,6 +19,7 @@ from qornn import export
 from qornn.export.c99 import arrays as c_arrays
 from qornn.export.c99 import make as c_make
 from qornn.export.c99 import vectors as c_vectors
+from qornn.export.c99.facts import facts
 from qornn.integer.simulate import simulate
 
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -51,10 +52,21 @@ def test_the_header_opens_with_where_it_comes_from(tmp_path):
     memory, work = opening[opening.index("Memory, in bytes") :].split("Multiply-accumulates")
     assert "flash: all constants" in memory
     assert "stack and code: `qornn verify" in memory
-    assert re.findall(r"a step +(\d+)\n +a readout +(\d+)", work) == [(str(13 * 16), str(13 * 3))]
+    assert re.findall(r"per step +(\d+)\n +per readout +(\d+)", work) == [(str(13 * 16), str(13 * 3))]
     all_ram = int(re.search(r"RAM: all, but for the stack +(\d+)", memory)[1])
     assert all_ram == c_make.make(program, name="net", vector_steps=1, command="").ram_bytes
     assert f"#define net_RAM_BYTES {all_ram} " in text
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(94.66666666666667, "94.67"), (100.0, "100"), (2.35201e-05, "2.352e-05"), (3, "3"), ("?", "?")]
+)
+def test_facts_have_sensible_digits_and_numbers(value, said):
+    program = make(n_i=1, n_h=1, n_o=1).with_provenance(metric={"name": "accuracy", "value": value})
+    shape, _, measured = facts(program)
+    assert shape.startswith("1 channel, 1 unit, 1 output; ")
+    assert measured == f"accuracy {said} on the test set, as these integers"
+    assert facts(make(n_h=5, codes=True))[0].startswith("3 codes, 5 units, 3 outputs; ")
 
 
 @needs_gcc

@@ -268,6 +268,12 @@ def test_the_readme_names_the_options_that_change_rounding(folder):
         assert option in text
 
 
+def test_no_file_says_where_the_folder_lay(tmp_path):
+    out = export.c(make(n_h=5), tmp_path / "private" / "out", name="net", vector_steps=1)
+    assert "qornn.export.c(program, 'out', name='net')" in (out / "src/net.h").read_text()
+    assert not [name for name, data in files_in(out).items() if b"private" in data]
+
+
 def test_templates_use_only_known_words(folder):
     for name, data in files_in(folder).items():
         if not name.endswith(".qornn"):
@@ -283,7 +289,11 @@ def test_command_line(qornn_command, tmp_path):
     found = json.loads(qornn_command("export", program, "--to", "c", "-o", out, "--name", "net", "--json").stdout)
     assert found["name"] == "net"
     assert "src/net/net.c" in found["files"]
-    assert f"qornn export {program}" in (out / "src/net.h").read_text()
+    assert "qornn export p.qornn --to c -o out --name net --json\n" in (out / "src/net.h").read_text()
+    (out / "mine.txt").write_text("mine")
+    again = json.loads(qornn_command("export", program, "--to", "c", "-o", out, "--name", "net", "--json").stdout)
+    assert again["files"] == found["files"]
+    assert set(found["files"]) == files_in(out).keys() - {"mine.txt"}
     seen = json.loads(qornn_command("verify", out, "--json").stdout)
     assert (seen["target"], seen["steps"], seen["exact"]) == ("host", 160, True)
     text = (out / "src/net/net.c").read_text()

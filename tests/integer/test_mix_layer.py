@@ -216,8 +216,8 @@ def test_what_a_device_holds():
     assert skip.stored_bytes == layer.stored_bytes + -(-21 * 4 // 8) + d
     assert (skip.weight_bits, skip.parameters, skip.n_state, skip.state_bits) == (4, 15 + 21, 0, 0)
     source = Units(n_i=5, bits=8, skip=Codes(size=7))
-    assert skip.work(source) == {"a step": 15}
-    assert skip.work(replace(source, skip=samples(7))) == {"a step": 15 + 21}
+    assert skip.work(source) == {"per step": 15}
+    assert skip.work(replace(source, skip=samples(7))) == {"per step": 15 + 21}
     found = skip.fields(source, DEVICE)
     assert found["n_skip"] == 7
     assert {"S_packed", "C_planes", "apart"} <= found.keys()

@@ -289,8 +289,8 @@ def test_what_a_device_holds():
     assert fine.stored_bytes == layer.stored_bytes + 6
     assert fine.fields(samples(5), DEVICE)["turns_wide"].dtype == np.int16
     assert (layer.parameters, layer.state_bits, layer.weight_bits, layer.n_state) == (36, 8, 3, 6)
-    assert layer.work(samples(5)) == {"a step": 12 + 30}
-    assert layer.work(Codes(size=5)) == {"a step": 12}
+    assert layer.work(samples(5)) == {"per step": 12 + 30}
+    assert layer.work(Codes(size=5)) == {"per step": 12}
     assert "3 rotations of 8 bits" in layer.describe()
 
 

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -45,6 +44,26 @@ def test_an_edited_example_or_makefile_is_a_note_and_never_runs(tmp_path, folder
     assert result.steps == 2 * 3 + 32
     assert {note.split()[0] for note in result.notes} == {"test/test_main.c", "Makefile", "README.md"}
     assert not trace.exists()
+
+
+@pytest.mark.parametrize("file", ["src/net/mine.c", "src/stdint.h", "src/net/deep/a\n*/.c"])
+def test_a_file_that_build_systems_would_find_is_a_note_and_never_used(folder, file):
+    (folder / file).parent.mkdir(exist_ok=True, parents=True)
+    (folder / file).write_text("#error")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "notes.c").write_text("#error")  # nobody looks there
+    result = verify(folder)
+    assert result.exact
+    said = file.replace("\n*/", " * /")
+    assert result.notes == [f"{said} is not part of the export, but Arduino compiles what lies in src; it was not used"]
+
+
+def test_of_many_such_files_ten_are_named(folder):
+    for i in range(12):
+        (folder / "src" / f"more{i}.c").write_text("")
+    assert [note.split()[0] for note in find(folder).notes[:2]] == ["src/more0.c", "src/more1.c"]
+    assert len(find(folder).notes) == 11
+    assert find(folder).notes[-1] == "so are 2 more files in src"
 
 
 @pytest.mark.parametrize(
@@ -147,45 +166,3 @@ def test_a_file_far_larger_than_exported_is_not_read(folder, file, monkeypatch):
     export = find(folder)
     assert file in export.differing or export.notes
     assert folder / file not in read
-
-
-@pytest.fixture
-def flat(tmp_path):
-    """A folder that was exported before it was a library: all files side by side."""
-    with zipfile.ZipFile(Path(__file__).parent / "flat_folder.zip") as packed:
-        packed.extractall(tmp_path / "flat")
-    return tmp_path / "flat"
-
-
-def test_a_flat_folder_of_before_is_still_verified(flat):
-    result = verify(flat)
-    assert (result.exact, result.steps, result.notes) == (True, 2 * 3 + 32, [])
-
-
-def test_words_in_comments_of_a_flat_folder_may_be_those_of_then(flat):
-    header = flat / "net.h"
-    text = header.read_text()
-    header.write_text(text.replace("Multiply-accumulates", "Products"))
-    assert header.read_text() != text
-    assert verify(flat).exact
-
-
-@pytest.mark.parametrize("file", ["net.c", "net.h", "net_vectors.h", "qornn_dense.h", "qornn_plane4.c"])
-@pytest.mark.parametrize("how", ["edited", "missing"])
-def test_a_flat_folder_that_was_changed_is_noticed(flat, monkeypatch, file, how):
-    monkeypatch.setattr("qornn.verify.build.compiled", lambda *_: pytest.fail("compiled"))
-    path = flat / file
-    if how == "edited":
-        path.write_text(path.read_text() + "\ntypedef int more;\n")
-    elif file == "net_vectors.h":  # which tells the name
-        return
-    else:
-        path.unlink()
-    assert verify(flat).difference.file == file
-
-
-def test_a_flat_folder_with_an_edited_example_never_runs_it(flat):
-    (flat / "example_main.c").write_text("#error")
-    result = verify(flat)
-    assert result.exact
-    assert result.notes == ["example_main.c is not as exported; it was not used"]

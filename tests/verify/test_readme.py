@@ -1,5 +1,7 @@
 """Code and stack, measured on a device, stand in the README of the folder."""
 
+import re
+
 import pytest
 from c_programs import make
 
@@ -16,7 +18,8 @@ def folder(tmp_path):
 
 
 def seen(target, **figures):
-    return Result(target=target, steps=1, exact=True, flash_bytes=1112, ram_bytes=56, stack_bytes=168, **figures)
+    figures |= {"flash_bytes": 1112, "ram_bytes": 56, "stack_bytes": 168}
+    return Result(target=target, steps=1, exact=True, compiler="some-gcc 5.4.0 -Os", **figures)
 
 
 def test_a_row_for_each_target_that_was_run(folder):
@@ -26,8 +29,8 @@ def test_a_row_for_each_target_that_was_run(folder):
     lines = (folder / "README.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith(("| cortex", "| atmega"))]
     assert rows == [
-        "| cortex-m4 | 1,000 | 112 | 56 | 168 | 515 |  |",
-        "| atmega328p | 1,000 | 112 | 56 | 168 | 8,050 |  |",
+        "| cortex-m4 | some-gcc 5.4.0 -Os | 1,000 | 112 | 56 | 168 | 515 |  |",
+        "| atmega328p | some-gcc 5.4.0 -Os | 1,000 | 112 | 56 | 168 | 8,050 |  |",
     ]
     assert (find(folder).differing, find(folder).notes) == ([], [])  # what was measured is no edit
 
@@ -55,5 +58,6 @@ def test_verify_writes_it(folder):
     pytest.importorskip("ziglang", reason="pip install 'qornn[mcu]'")
     result = verify(folder, "cortex-m4")
     code = result.flash_bytes - find(folder).data_bytes
-    assert f"| cortex-m4 | {code:,} | " in (folder / "README.md").read_text()
+    assert re.fullmatch(r"zig cc \d+\.\d+\.\d+\S* -O2", result.compiler)
+    assert f"| cortex-m4 | {result.compiler} | {code:,} | " in (folder / "README.md").read_text()
     assert verify(folder).notes == []

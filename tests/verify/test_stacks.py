@@ -38,7 +38,7 @@ def stack(case, seed=7):
 
 
 def forda(**changes):
-    """One channel, four samples a step, 16 outputs and 16 pairs, two layers of rotations, two classes: as for FordA."""
+    """As for FordA: one channel, four samples per step, 16 outputs and 16 pairs, two layers, two classes."""
     shape = {"width": 16, "pairs": 16, "channels": 1, "window": 4, "n_o": 2, **changes}
     found = (make_stack(seed, **shape) for seed in range(99))
     return next(p for p in found if not p.input.plain and not any(p.layers[i].wide_bias for i in (0, 2, 4)))
@@ -253,7 +253,7 @@ def test_a_flipped_weight_is_caught_with_its_unit(tmp_path):
     """One bit of U of the second layer of rotations, and of C before it: the unit that reads it says so."""
     program = forda()
     folder = export.c(program, tmp_path / "out", name="net", vector_steps=20)
-    flip(folder / "src/net/net.c", "net_layer3_U_planes", 2 * 9, 3)  # row 9, two words a row
+    flip(folder / "src/net/net.c", "net_layer3_U_planes", 2 * 9, 3)  # row 9, two words per row
     result = as_it_lies(folder)
     assert result.exact is False
     assert result.difference.unit == 32 + 9

@@ -77,7 +77,9 @@ def both(request):
     files |= {"expected.h": text.encode(), "test_main.c": SOURCE.read_bytes()}
     program, export = last
     sizes = {key: getattr(export, key) for key in ("data_bytes", "vectors_bytes", "ram_bytes", "vectors", "words")}
-    return Export(name="two", program=program, files=files, flat=False, differing=[], notes=[], **sizes)
+    return Export(
+        folder=SOURCE.parent, name="two", program=program, files=files, flat=False, differing=[], notes=[], **sizes
+    )
 
 
 def compiled(both, folder, *options):

@@ -103,7 +103,7 @@ def test_a_mixed_readout_is_small_and_takes_no_memory(tmp_path):
     assert found[True]["stack_bytes"] < 200
     header = (tmp_path / "True" / "src" / "net.h").read_text()
     assert "transformed by Walsh-Hadamard and read out" in header
-    assert int(re.search(r"a readout: transform, additions alone +(\d+)", header)[1]) == 512**2 * 3 // 4
+    assert int(re.search(r"per readout: transform, additions alone +(\d+)", header)[1]) == 512**2 * 3 // 4
 
 
 @pytest.mark.slow
@@ -184,8 +184,8 @@ def test_header_and_readme_say_what_W_is(tmp_path, kind, parts, fact, stored, wo
         assert "weights of 1 bits" not in text
         assert int(re.search(r"flash: W[ |]+(\d+)", text)[1]) == stored
         assert int(re.search(r"flash: U[ |]+(\d+)", text)[1]) == -(-rows // 8) * 4
-        assert int(re.search(r"a step: W[a-z, ]*[ |]+(\d+)", text)[1]) == work
-        assert int(re.search(r"a step: U[ |]+(\d+)", text)[1]) == rows
+        assert int(re.search(r"per step: W[a-z, ]*[ |]+(\d+)", text)[1]) == work
+        assert int(re.search(r"per step: U[ |]+(\d+)", text)[1]) == rows
     assert "additions alone" in header
 
 

@@ -1,4 +1,4 @@
-"""Text of others (names of files and classes, words of records) where not every character can stand."""
+"""Text of others (names of files and classes, words of records) where not every character can stand; and counts."""
 
 from __future__ import annotations
 
@@ -17,3 +17,12 @@ def readable(text: str) -> str:
 def harmless(text: str) -> str:
     """The text with a mark for every character that a terminal would obey, as when it moves the cursor."""
     return _CONTROLS.sub(MARK, text)
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "channel"), counted(3, "channel")
+    ('1 channel', '3 channels')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

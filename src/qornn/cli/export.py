@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from qornn.cli.options import Json
+from qornn.cli.options import Json, given_command
 from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError, unknown
 
@@ -52,7 +52,7 @@ def run(
     if to == "onnx" and vector_steps is not None:
         raise SettingsError("--vector-steps is for C; an ONNX file holds no test vectors: leave it out")
     program = load_program(file)
-    command = shlex.join(["qornn", *sys.argv[1:]])
+    command = given_command()
     figures: dict[str, Any] = {"to": to, "file": str(file), "out": str(out)}
     if to == "onnx":
         export.onnx(program, out, name=name, single_step=single_step, command=command)
@@ -61,12 +61,8 @@ def run(
         name = name or re.sub(r"\W+", "_", file.name.removeprefix(zoo.PREFIX).removesuffix(".qornn"))
         options: dict[str, Any] = {} if vector_steps is None else {"vector_steps": vector_steps}
         chosen = {"layout": layout} if to == "c" else {}
-        export.TARGETS[to](program, out, name=name, command=command, **options, **chosen)
-        figures |= {
-            "name": name,
-            **chosen,
-            "files": sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()),
-        }
+        files = _writer(to)(program, out, name=name, command=command, **options, **chosen)
+        figures |= {"name": name, **chosen, "files": files}
     if json:
         print_json(figures)
         return
@@ -75,3 +71,14 @@ def run(
         print(f"\nNext: qornn verify {shlex.quote(str(out))} --target cortex-m4")
     if to == "web":
         print(f"\nNext: open {shlex.quote(str(out / 'index.html'))} in a browser")
+
+
+def _writer(to: str) -> Callable[..., list[str]]:
+    """What writes such a folder and says which files: others may lie there."""
+    if to == "c":
+        from qornn.export.c99.make import write
+
+        return write
+    from qornn.export.web_page.page import write as write_page
+
+    return write_page

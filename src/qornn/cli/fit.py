@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from qornn._io.text import harmless
-from qornn.cli.options import Device, Json
+from qornn.cli.options import Device, Json, given_command
 from qornn.cli.output import print_json, print_table
 from qornn.errors import SettingsError
 
@@ -184,7 +182,7 @@ def run(
         targets=tuple(target) if target else None,
         estimator={key: value for key, value in asked.items() if value is not None} | {"device": device},
         quiet=quiet,
-        command=shlex.join(["qornn", *sys.argv[1:]]),
+        command=given_command(),
     )
     try:
         figures = fit(settings)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,3 +52,14 @@ def data_settings(data_dir: Path | None, task: str) -> list[str]:
 
     reads = task in TASKS and any(f.name == "data_dir" for f in fields(TASKS[task]))
     return [setting("task.data_dir", str(data_dir.resolve()))] if data_dir is not None and reads else []
+
+
+def given_command() -> str:
+    """This command, as a file may say that made it: of paths the last name, since a file is handed on."""
+    return shlex.join(["qornn", *map(_without_folders, sys.argv[1:])])
+
+
+def _without_folders(word: str) -> str:
+    """As in -o/home/me/out, --out=/home/me/out and /home/me/out."""
+    option, path = re.fullmatch(r"(-\w(?=[^=]*[/\\])|[^/\\]*=|)(.*)", word, re.DOTALL).groups()  # type: ignore[union-attr]
+    return option + (re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path)

@@ -19,7 +19,8 @@ from qornn.errors import QornnError
 from qornn.verify.folder import Export
 from qornn.verify.targets import Target
 
-FLAGS: Final = ("-std=c99", "-O2")
+LEVEL: Final = "-O2"
+FLAGS: Final = ("-std=c99", LEVEL)
 BARE: Final = (
     "-ffreestanding",
     "-fno-unwind-tables",
@@ -64,6 +65,13 @@ def cross_compiler(target: str) -> list[str]:
     if path is None:
         raise VerifyError(f"target {target} needs a cross compiler; `pip install 'qornn[mcu]'` brings ziglang")
     return [path, "cc"]
+
+
+def named(compiler: str, asked: list[str], level: str, folder: Path) -> str:
+    """A compiler for a record: its name, the version that it says when it is asked, and the level of optimization."""
+    text, status = said(asked, folder)
+    found = text.strip() if not status and re.fullmatch(r"[\w.+-]{1,40}", text.strip()) else "of an unknown version"
+    return f"{compiler} {found} {level}"
 
 
 def _named_by_user(CC: str) -> list[str]:

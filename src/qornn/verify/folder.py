@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,9 +13,11 @@ from typing import Any, Final
 
 from qornn import __version__
 from qornn.errors import SettingsError
+from qornn.export.c99 import flat as former
 from qornn.export.c99 import folder as layout
 from qornn.export.c99 import names as c_names
-from qornn.export.c99.make import FLAT_FORMAT, FORMAT, STEPS_LIMIT, Made, make
+from qornn.export.c99.facts import plain
+from qornn.export.c99.make import FORMAT, STEPS_LIMIT, Made, make
 from qornn.export.c99.vectors import Vectors
 from qornn.integer.program import IntegerProgram
 from qornn.integer.storage import load
@@ -22,6 +25,7 @@ from qornn.integer.storage import load
 MEASURED_LIMIT: Final = 2**14  # characters
 RUNTIME_LIMIT: Final = 2**16
 FILE_LIMIT: Final = 2**28  # no compiler takes a larger source
+STRANGERS: Final = 10  # files that nobody exported: so many are named
 MEASURED: Final = re.compile(r"^(<!-- measured by [^\n]*-->\n).*?^(<!-- /measured -->\n)", re.MULTILINE | re.DOTALL)
 
 
@@ -29,6 +33,7 @@ MEASURED: Final = re.compile(r"^(<!-- measured by [^\n]*-->\n).*?^(<!-- /measure
 class Export:
     """One model: the files that its program exports, and how those in the folder differ from them."""
 
+    folder: Path
     name: str
     program: IntegerProgram
     files: dict[str, bytes]  # by their paths in the folder
@@ -55,6 +60,11 @@ class Export:
         return folder / "sources" if self.flat else folder / "sources" / "src"
 
     @property
+    def way_out(self) -> str:
+        """What exports the program anew, as a command."""
+        return _again(self.folder, self.name)
+
+    @property
     def main(self) -> str:
         """The path of the replay among the files."""
         return layout.FLAT_MAIN if self.flat else layout.MAIN
@@ -78,19 +88,21 @@ def find(folder: str | Path) -> Export:
             f"export again: `qornn export FILE --to c -o {folder} --name {name}`"
         )
     header, _, vectors = (_text(folder / file) for file in layout.sources(name, flat=flat))
-    _check_version(folder, name, header, vectors, FLAT_FORMAT if flat else FORMAT)
+    _check_version(folder, name, header, vectors, flat=flat)
     program = load(path)
     made = make(program, name=name, flat=flat, **_options(name, header, vectors))
     runtime, unknown = _flat_runtime(folder, made) if flat else ({}, [])
+    strangers = [] if flat else _strangers(folder, made)
     same = _same_code if flat else _same  # words of comments have changed since then
     differing = [file for file in made.files if not same(folder / file, made.files[file])]
     return Export(
+        folder=folder,
         name=name,
         program=program,
         files=made.files | runtime,
         flat=flat,
         differing=[file for file in differing if not is_free(file)] + unknown,
-        notes=[f"{file} is not as exported; it was not used" for file in differing if is_free(file)],
+        notes=[f"{file} is not as exported; it was not used" for file in differing if is_free(file)] + strangers,
         data_bytes=made.data_bytes,
         vectors_bytes=made.vectors_bytes,
         ram_bytes=made.ram_bytes,
@@ -124,6 +136,17 @@ def _flat_runtime(folder: Path, made: Made) -> tuple[dict[str, bytes], list[str]
     return found, sorted(unknown)
 
 
+def _strangers(folder: Path, made: Made) -> list[str]:
+    """Notes on files in src that nobody exported: build systems compile whatever they find there."""
+    found = []
+    for place, _, names in os.walk(folder / "src"):
+        found += [(Path(place) / name).relative_to(folder).as_posix() for name in names]
+    strange = sorted(set(found) - made.files.keys())
+    more = [f"so are {len(strange) - STRANGERS} more files in src"] if len(strange) > STRANGERS else []
+    note = "is not part of the export, but Arduino compiles what lies in src; it was not used"
+    return [f"{plain(file)} {note}" for file in strange[:STRANGERS]] + more
+
+
 def _includes(text: bytes) -> list[str]:
     return re.findall(r'^#include "(\w+\.h)"', text.decode(), re.MULTILINE)
 
@@ -138,16 +161,24 @@ def _name(folder: Path) -> tuple[str, bool]:
     return c_names.check(names[0]), flat
 
 
-def _check_version(folder: Path, name: str, header: str, vectors: str, current: int) -> None:
-    """Folders of other versions have other files; a folder without any statement is compared, and differs."""
+def _check_version(folder: Path, name: str, header: str, vectors: str, *, flat: bool) -> None:
+    """Folders of other versions have other files; a folder without any statement is compared, and differs.
+
+    Of a flat folder the code alone is compared, which its format decides.
+    """
     version = re.match(r"/\* \w+: made by qornn ([\w.+-]{1,40})$", header, re.MULTILINE)
     number = re.search(rf"^#define {name}_FORMAT (\d{{1,6}})$", vectors, re.MULTILINE)
     stated = int(number[1]) if number else 1
-    if version and vectors and (version[1] != __version__ or stated != current):
+    known = stated == former.FORMAT if flat else stated == FORMAT and version is not None and version[1] == __version__
+    if version and vectors and not known:
         raise SettingsError(
             f"{folder} was exported by another version of qornn ({version[1]}, format {stated}; this is {__version__}, "
-            f"format {FORMAT}); export again: `qornn export {folder / name}.qornn --to c -o {folder} --name {name}`"
+            f"format {FORMAT}, which also verifies format {former.FORMAT}); {_again(folder, name)}"
         )
+
+
+def _again(folder: Path, name: str) -> str:
+    return f"export again: `qornn export {folder / name}.qornn --to c -o {folder} --name {name}`"
 
 
 def _options(name: str, header: str, vectors: str) -> dict[str, Any]:
@@ -155,7 +186,7 @@ def _options(name: str, header: str, vectors: str) -> dict[str, Any]:
     command = re.match(r"[^\n]*\n\n {7}([^\n]*)\n", header)
     steps = re.search(rf"^#define {name}_STEPS (\d{{1,6}})$", vectors, re.MULTILINE)
     number = int(steps[1]) if steps else 0
-    # Two hashes a step at least: who states more steps than there is text cannot make us simulate them.
+    # At least two hashes per step: who states more steps than there is text cannot make us simulate them.
     believed = 1 <= number <= min(STEPS_LIMIT, len(vectors))
     return {
         "command": command[1] if command else "",
@@ -175,7 +206,9 @@ def _same_code(path: Path, want: bytes) -> bool:
 
 
 def _code(text: str) -> list[str]:
-    return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL).split()
+    """Its words; of the preprocessor whole lines, which end where their words do."""
+    lines = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL).splitlines()
+    return [word for line in lines for word in ([line.strip()] if line.lstrip().startswith("#") else line.split())]
 
 
 def _unmeasured(text: str) -> str:

@@ -15,7 +15,7 @@ from qornn.verify.targets import TARGETS
 if TYPE_CHECKING:
     from qornn.verify.replay import Result
 
-HEAD: Final = ("target", "code", "constants", "RAM", "stack", "instructions per step", "cycles per step")
+HEAD: Final = ("target", "compiler", "code", "constants", "RAM", "stack", "instructions per step", "cycles per step")
 
 
 def keep(out: Path, export: Export, result: Result) -> None:
@@ -38,7 +38,7 @@ def keep(out: Path, export: Export, result: Result) -> None:
 
 
 def _rows(section: str) -> dict[str, str]:
-    cells = rf"(?: [\d,]* \|){{{len(HEAD) - 1}}}"
+    cells = rf" [\w .+-]{{1,80}} \|(?: [\d,]* \|){{{len(HEAD) - 2}}}"
     return {row[1]: row[0] for row in re.finditer(rf"^\| ([\w-]{{1,40}}) \|{cells}$", section, re.MULTILINE)}
 
 
@@ -52,7 +52,7 @@ def _row(export: Export, result: Result) -> str:
         result.instructions_per_step,
         result.cycles_per_step,
     ]
-    return _line([result.target, *("" if figure is None else f"{figure:,}" for figure in figures)])
+    return _line([result.target, result.compiler, *("" if figure is None else f"{figure:,}" for figure in figures)])
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:

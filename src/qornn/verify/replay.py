@@ -27,7 +27,7 @@ class Result:
     steps: int
     exact: bool | None  # None: compiled, but nothing here can run it
     difference: Difference | None = None
-    compiler: str = ""
+    compiler: str = ""  # and of a device its version and level of optimization
     ran_on: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # files that differ, but are not compiled
@@ -47,8 +47,14 @@ class Result:
 def verify(out: str | Path, target: str = "host") -> Result:
     """Compare an exported folder with what its program exports; compile that, replay the test vectors, and measure.
 
-    What is compiled is made anew from NAME.qornn, with a replay program of this package; files that differ are named,
-    and neither they nor the test or the Makefile in the folder are ever compiled or run. Code and stack of a device are
+    - `out`: a folder that `export.c` wrote.
+    - `target` ("host"): where to compile for and replay: "host", this machine, or a device of `TARGETS`, emulated.
+
+    Returns a `Result`: `exact` tells whether every bit is that of the simulation, `difference` the first that is not,
+    `notes` files that were not used. Figures such as `instructions_per_step` and `flash_bytes` are measured on devices.
+
+    What is compiled is made anew from NAME.qornn, with a replay program of this package. Files that differ are named.
+    Neither they nor the test or the Makefile in the folder are ever compiled or run. Code and stack of a device are
     written into the folder's README.md.
     """
     if target not in TARGETS:
@@ -98,7 +104,8 @@ def _on_host(export: Export, scratch: Path) -> Result:
 
 
 def _on_device(export: Export, scratch: Path, name: str, target: Target) -> Result:
-    path = build.build(export, scratch, name, target, build.cross_compiler(name), target.zig)
+    compiler = build.cross_compiler(name)
+    path = build.build(export, scratch, name, target, compiler, target.zig)
     image = elf.read(path)
     lean = elf.read(_without_floats(export, scratch, name, target)) if export.in_double else image
     steps, difference, ran_on = 0, None, []
@@ -122,7 +129,7 @@ def _on_device(export: Export, scratch: Path, name: str, target: Target) -> Resu
         steps=steps,
         exact=(difference is None) if ran_on else None,
         difference=difference,
-        compiler="zig cc",
+        compiler=build.named("zig cc", [compiler[0], "version"], build.LEVEL, scratch),
         ran_on=ran_on,
         skipped=skipped,
         flash_bytes=lean.sections[".model"] + lean.sections.get(".data", 0),

@@ -20,7 +20,8 @@ from qornn.verify.targets import Avr
 
 GCC: Final = "avr-gcc"
 INSTALL: Final = "apt-get install gcc-avr avr-libc libsimavr-dev"
-FLAGS: Final = ("-std=gnu99", "-Os", "-ffunction-sections", "-fdata-sections")  # as the Arduino IDE compiles
+LEVEL: Final = "-Os"
+FLAGS: Final = ("-std=gnu99", LEVEL, "-ffunction-sections", "-fdata-sections")  # as the Arduino IDE compiles
 DATA: Final = 0x80_0000  # where the linker keeps addresses of RAM
 STEP, READOUT = 1, 2  # what the chip marks
 STACK_OVERFLOW: Final = 3  # status of the run
@@ -50,6 +51,11 @@ def absent() -> str | None:
 
 def run(export: Export, scratch: Path, name: str, target: Avr) -> dict[str, Any]:
     """The fields of a Result: the whole replay on the chip, every step of it counted."""
+    if export.flat:
+        raise VerifyError(
+            f"target {name}: the runtime in {export.folder} is of an older format and needs an int of 32 bits; "
+            f"this chip's has 16; {export.way_out}"
+        )
     if lacking := missing():
         raise VerifyError(f"target {name}: {lacking}")
     path = _image(export, scratch, name, target)
@@ -65,7 +71,7 @@ def run(export: Export, scratch: Path, name: str, target: Avr) -> dict[str, Any]
         "steps": steps,
         "exact": difference is None,
         "difference": difference,
-        "compiler": GCC,
+        "compiler": build.named(GCC, [str(build.tool(GCC)), "-dumpversion"], LEVEL, scratch),
         "ran_on": [f"simavr {target.mcu}"],
         "skipped": [f"{export.name}_quantize, which needs a double of 64 bits"] if export.in_double else [],
         "cycles_per_step": int(of[STEP][:, 1].max()),

@@ -28,7 +28,7 @@ def arrays_of(name: str, fields: Fields) -> dict[str, np.ndarray]:
 
 
 def initializer(struct: str, name: str, fields: Fields) -> str:
-    """The static const struct, a field a line."""
+    """The static const struct, one field per line."""
     lines = []
     for field, kind, pointer in declared()[struct]:
         if pointer:

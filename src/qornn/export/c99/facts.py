@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from qornn._io.text import counted
 from qornn.export.c99.arrays import arrays_of
 from qornn.export.c99.layers import Code
 from qornn.integer.layout import Fields
@@ -17,17 +18,20 @@ def facts(program: IntegerProgram) -> list[str]:
     shape = program.input.describe()
     *others, width = (str(layer.output.n_i) for layer in program.layers)
     widths = f"{', '.join(others)} and {width}" if others else width
-    units = f"{widths} units" if len(program.layers) == 1 else f"{len(program.layers)} layers of {widths} units"
+    units = f"{len(program.layers)} layers of {widths} units" if others else counted(int(width), "unit")
+    outputs = counted(program.n_o, "output")
     mixed = "transformed by Walsh-Hadamard and " if program.readout.mix else ""
-    lines = [f"{shape}, {units}, {program.n_o} outputs; {last.describe()}"]
+    lines = [f"{shape}, {units}, {outputs}; {last.describe()}"]
     if len(program.layers) > 1:
-        lines = [f"{shape}, {units}, {program.n_o} outputs"]
+        lines = [f"{shape}, {units}, {outputs}"]
         lines += [f"layer {i}: {layer.describe()}" for i, layer in enumerate(program.layers)]
     lines += [f"{mixed}read out {program.readout.when}"]
     if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
         task = program.provenance.get("task")
         where = f"task {task}: " if isinstance(task, str) else ""
-        return [*lines, plain(f"{where}{metric['name']} {metric['value']} on the test set, as these integers")]
+        value = metric["value"]
+        said = f"{value:.4g}" if isinstance(value, float) else value
+        return [*lines, plain(f"{where}{metric['name']} {said} on the test set, as these integers")]
     return [*lines, "never measured on a task"]
 
 
@@ -63,14 +67,14 @@ def work(program: IntegerProgram) -> dict[str, int]:
         for what, count in layer.work(source).items():
             found[what] = found.get(what, 0) + count
     n = program.n_out
-    found["a readout"] = n * program.n_o
+    found["per readout"] = n * program.n_o
     if program.readout.mix:  # twelve additions for each four units of S h and four of h
-        found["a readout: transform, additions alone"] = 12 * (n // 4) ** 2 or 2
+        found["per readout: transform, additions alone"] = 12 * (n // 4) ** 2 or 2
     return found
 
 
 def table(rows: dict[str, int]) -> str:
-    """A line a row."""
+    """One line per row."""
     return "\n".join(f"     {what:<48}{size:>9}" for what, size in rows.items())
 
 

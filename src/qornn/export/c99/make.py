@@ -10,6 +10,7 @@ import numpy as np
 
 from qornn import __version__
 from qornn.errors import ProgramError, SettingsError, unknown
+from qornn.export.c99 import flat as former
 from qornn.export.c99 import folder, library, names, runtime, state
 from qornn.export.c99 import vectors as test_vectors
 from qornn.export.c99.arrays import array, arrays_of, initializer
@@ -25,8 +26,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 LAYOUTS: Final = ("packed",)
 STEPS_LIMIT: Final = 100_000
 STATES_LIMIT: Final = 2**30  # numbers that are simulated for the vectors
-FORMAT: Final = 8  # of the folder: one more whenever the same program and options give other files
-FLAT_FORMAT: Final = 7  # the last one with all files in one folder, which `verify` still knows
+FORMAT: Final = 9  # of the folder: one more whenever the same program and options give other files
 
 
 def c(
@@ -38,22 +38,42 @@ def c(
     vector_steps: int = 64,
     command: str | None = None,
 ) -> Path:
-    """Write the folder `out`, a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once; returns it.
+    """Write a program as a folder that is a library of Arduino, PlatformIO, ESP-IDF, Zephyr and CMake at once.
 
-    layout: weights packed at their bits, the only one. vector_steps: length of the sequences in the vectors.
-    command: what the files say made them.
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the folder to write. It may hold an export of the same name, which is replaced; other files in it stay.
+    - `name`: prefix of every C symbol and file name.
+    - `layout` ("packed"): how weights are stored. "packed", side by side without unused bits, is the only choice.
+    - `vector_steps` (64): steps of each sequence in the test vectors.
+    - `command` (None): the command that the files name as their origin. None is this call.
+
+    Returns the folder.
     """
+    write(program, out, name=name, layout=layout, vector_steps=vector_steps, command=command)
+    return Path(out)
+
+
+def write(
+    program: IntegerProgram,
+    out: str | Path,
+    *,
+    name: str,
+    layout: str = "packed",
+    vector_steps: int = 64,
+    command: str | None = None,
+) -> list[str]:
+    """Write the folder as `c` does; the files that were written, by their paths in it."""
     out = Path(out)
     names.check(name)
     folder.check(out, name)
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
-    command = command or f"qornn.export.c(program, {str(out)!r}, name={name!r})"
+    command = command or f"qornn.export.c(program, {out.absolute().name!r}, name={name!r})"
     data = to_bytes(program)
     program = from_bytes(data, out / f"{name}.qornn")  # as whoever has that file would export it again
-    made = make(program, name=name, vector_steps=vector_steps, command=command)
-    folder.write(out, name, made.files | {f"{name}.qornn": data})
-    return out
+    files = make(program, name=name, vector_steps=vector_steps, command=command).files | {f"{name}.qornn": data}
+    folder.write(out, name, files)
+    return sorted(files)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +102,9 @@ def make(program: IntegerProgram, *, name: str, vector_steps: int, command: str,
     layers = layer_codes(program, name)
     words = _model_words(program, name, layers) | _vector_words(vectors)
     words |= {"name": name, "NAME": name.upper(), "command": plain(command)}
-    words |= _flat_words(words) if flat else _library_words(words)
-    made = _flat_files(words, vectors) if flat else _library_files(program, words, vectors, layers)
+    words |= former.words(words) if flat else _library_words(words)
+    text = folder.fill("vectors.h", words | {"arrays": _vector_arrays(name, vectors)})
+    made = former.files(words, text) if flat else _library_files(program, words, text, layers)
     sizes = {key: int(str(words[key])) for key in ("data_bytes", "vectors_bytes", "ram_bytes")}
     return Made(files={file: text.encode() for file, text in made.items()}, **sizes, vectors=vectors, words=words)
 
@@ -101,7 +122,7 @@ def _check(program: IntegerProgram, vector_steps: int) -> None:
 
 
 def _library_files(
-    program: IntegerProgram, words: dict[str, object], vectors: Vectors, layers: list[Code]
+    program: IntegerProgram, words: dict[str, object], vectors: str, layers: list[Code]
 ) -> dict[str, str]:
     """By their paths in the folder."""
     name = str(words["name"])
@@ -111,30 +132,15 @@ def _library_files(
         f"src/{name}.h": header,
         f"src/{name}/{name}.c": model,
         **{f"src/{name}/{file}": text for file, text in kernels.items()},
-        f"test/{name}_vectors.h": _vectors_text(words, vectors),
+        f"test/{name}_vectors.h": vectors,
         folder.MAIN: folder.fill("test_main.c", words),
         **library.files_of(program, words, header),
         "README.md": folder.fill("README.md", words | for_markdown(words)),
     }
 
 
-def _flat_files(words: dict[str, object], vectors: Vectors) -> dict[str, str]:
-    """Those of the former layout that its program decides."""
-    name = str(words["name"])
-    return {
-        f"{name}.h": folder.fill("model.h", words),
-        f"{name}.c": folder.fill("model.c", words),
-        f"{name}_vectors.h": _vectors_text(words, vectors),
-        folder.FLAT_MAIN: folder.fill("test_main.c", words),
-    }
-
-
-def _vectors_text(words: dict[str, object], vectors: Vectors) -> str:
-    return folder.fill("vectors.h", words | {"arrays": _vector_arrays(str(words["name"]), vectors)})
-
-
 def _library_words(words: dict[str, object]) -> dict[str, object]:
-    """What the two layouts say differently: includes, and the macros of memory."""
+    """What the former layout says in other words: includes, and the macros of memory."""
     name = words["name"]
     flash = f"{name}_FLASH_BYTES"
     return {
@@ -146,20 +152,6 @@ def _library_words(words: dict[str, object]) -> dict[str, object]:
         + (str(words["steps_max"]) or f"#define {name}_STEPS_MAX 0 /* no limit on the steps of a sequence */\n")
         + f"#define {name}_DATA_BYTES {flash} /* its former name */\n",
         "flash_check": f"typedef char {name}_flash_is_as_said[{words['sum_of_arrays']} == {flash} ? 1 : -1];\n",
-    }
-
-
-def _flat_words(words: dict[str, object]) -> dict[str, object]:
-    name = words["name"]
-    return {
-        "format": FLAT_FORMAT,
-        "includes": f'#include "{name}.h"\n\n#include "qornn_input.h"\n#include "qornn_readout.h"\n{words["headers"]}',
-        "test_includes": f'#include "{name}.h"\n#include "{name}_vectors.h"\n',
-        "memory_macros": f"{words['steps_max']}"
-        f"#define {name}_DATA_BYTES {words['data_bytes']} /* constants in flash */\n"
-        f"#define {name}_RAM_BYTES {words['ram_bytes']} /* state and outputs */\n",
-        "flash_check": "",
-        "predict": str(words["predict"]).replace("qornn_read_mix_", "qornn_read_"),
     }
 
 

@@ -66,7 +66,7 @@ def _layer_step(name: str, i: int, code: Code, x: InputCode, readout: ReadoutCod
 
 
 def _walk(name: str, layers: list[Code], x: InputCode, readout: ReadoutCode) -> list[str]:
-    """One call a layer, each on what the one before gives."""
+    """One call per layer, each on what the one before gives."""
     lines, given = [], [x.argument]
     for i, code in enumerate(layers):
         read = [given[i], given[i - 1]] if code.skips else [given[i]]

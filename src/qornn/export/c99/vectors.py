@@ -26,7 +26,7 @@ FNV_PRIME: Final = 0x01000193
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """One row a step: the sequences one after another, then the probes."""
+    """One row per step: the sequences one after another, then the probes."""
 
     steps: int  # of a sequence
     inputs: np.ndarray  # (steps, n_raw) int16, or (steps, 1) codes
@@ -37,7 +37,7 @@ class Vectors:
 
 
 def vectors(program: IntegerProgram, steps: int) -> Vectors:
-    """Inputs of that many steps a sequence, extremes common among them, with the law's states and outputs."""
+    """Inputs of that many steps per sequence, extremes common among them, with the law's states and outputs."""
     rng = np.random.default_rng(SEED)
     inputs = program.input.draw(rng, SEQUENCES * steps + PROBES)
     samples = program.input.draw_floats(rng, max(1, min(steps, SAMPLED_STEPS, SAMPLED // program.input.n_raw)))

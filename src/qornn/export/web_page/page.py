@@ -36,15 +36,34 @@ def web(
     vector_steps: int = 64,
     command: str | None = None,
 ) -> Path:
-    """Write the folder `out`; returns it. Its index.html needs no server and loads nothing from elsewhere.
+    """Write a program as a folder with a page. Its index.html needs no server and loads nothing from elsewhere.
 
-    vector_steps: length of the sequences in the vectors. command: what the page says made it.
+    - `program`: the network in integers, from `lower` or `load`.
+    - `out`: the folder to write. It may hold such a page, which is replaced; other files in it stay.
+    - `name`: title of the page and prefix of every C symbol.
+    - `vector_steps` (64): steps of each sequence in the test vectors.
+    - `command` (None): the command that the page names as its origin. None is this call.
+
+    Returns the folder.
     """
+    write(program, out, name=name, vector_steps=vector_steps, command=command)
+    return Path(out)
+
+
+def write(
+    program: IntegerProgram,
+    out: str | Path,
+    *,
+    name: str,
+    vector_steps: int = 64,
+    command: str | None = None,
+) -> list[str]:
+    """Write the folder as `web` does; the files that were written."""
     out = Path(out)
     names.check(name)
     compiler()
     _check(out, left_by(out))
-    command = command or f"qornn.export.web(program, {str(out)!r}, name={name!r})"
+    command = command or f"qornn.export.web(program, {out.absolute().name!r}, name={name!r})"
     program = from_bytes(to_bytes(program), out / f"{name}.qornn")  # as whoever has that file would export it again
     made = make(program, name=name, vector_steps=vector_steps, command=command)
     model = {"facts": facts(program, name), "wasm": base64.b64encode(wasm(program, made)).decode()}
@@ -57,7 +76,7 @@ def web(
     with alone(out, DOING) as left:
         _check(out, left)
         write_together(out, contents)
-    return out
+    return sorted(contents)
 
 
 def _check(out: Path, left: str | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from qornn._io.text import counted
 from qornn.integer import check
 from qornn.integer.check import INT16
 
@@ -16,7 +17,7 @@ class Input(check.Checked, ABC):
 
     __slots__ = ()
     kind: ClassVar[str]
-    noun: ClassVar[str]  # of what there are n_i
+    noun: ClassVar[str]  # one of what there are n_i
     multiplied: ClassVar[bool]  # whether its numbers meet every weight of a row; a code only reads a column
     skip: ClassVar[None] = None  # no layer gives it
     top: ClassVar[int] = INT16[1]  # of a number that it keeps
@@ -37,7 +38,7 @@ class Input(check.Checked, ABC):
 
     def describe(self) -> str:
         """What a step reads, in a few words."""
-        return f"{self.n_i} {self.noun}"
+        return counted(self.n_i, self.noun)
 
     @property
     @abstractmethod

@@ -19,7 +19,7 @@ class Codes(Input):
     """One-hot inputs by their codes: a column of U is read, nothing multiplied (formally α_i = 2, k_i = 2, x_i = 1)."""
 
     kind = "codes"
-    noun = "codes"
+    noun = "code"
     multiplied = False
 
     size: int

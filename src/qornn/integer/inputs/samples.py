@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
+from qornn._io.text import counted
 from qornn.bits import INPUT_BITS
 from qornn.errors import SettingsError
 from qornn.integer import check
@@ -38,7 +39,7 @@ class Samples(Input):
     """
 
     kind = "samples"
-    noun = "channels"
+    noun = "channel"
     multiplied = True
     arrays: ClassVar = {"offset": np.int32, "multiplier": np.int32, "shift": np.uint8, "raw_scale": np.float32}
 
@@ -112,7 +113,7 @@ class Samples(Input):
         return self.channels if self.differences or self.hold else 0
 
     def describe(self) -> str:
-        said = [f"{self.channels} {self.noun}"]
+        said = [counted(self.channels, self.noun)]
         said += [f"{self.window} samples of each per step"] if self.window > 1 else []
         said += ["with companded differences"] if self.differences else []
         return ", ".join([*said, *(["missing samples held"] if self.hold else [])])

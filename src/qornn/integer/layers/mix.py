@@ -11,6 +11,7 @@ from typing import ClassVar, Final, final
 
 import numpy as np
 
+from qornn._io.text import counted
 from qornn.errors import ProgramError
 from qornn.integer import check
 from qornn.integer.check import INT16, INT32
@@ -208,12 +209,12 @@ class Mix(Layer):
         """Multiply-accumulates; codes select a column, which is only added."""
         skip = self.S is not None and source.skip is not None and source.skip.multiplied
         S = self.S.integers.size if skip and self.S is not None else 0
-        return {"a step": (self.C.integers.size if source.multiplied else 0) + S}
+        return {"per step": (self.C.integers.size if source.multiplied else 0) + S}
 
     @property
     def facts(self) -> dict[str, str]:
         return {"layer": self.kind, "weight_bits": str(self.weight_bits)}
 
     def describe(self) -> str:
-        skip = "" if self.S is None else " and a skip"
-        return f"a mix of {self.width} outputs{skip}, weights of {self.weight_bits} bits, outputs of {BITS} bits"
+        outputs = counted(self.width, "output") + ("" if self.S is None else " and a skip")
+        return f"a mix of {outputs}, weights of {self.weight_bits} bits, outputs of {BITS} bits"

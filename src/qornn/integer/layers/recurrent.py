@@ -225,8 +225,8 @@ class Recurrent(Layer):
         driven = self.n_driven * self.n_in if source.multiplied else 0
         found = self.W.work()
         if self.W.stored:
-            return {"a step": found["a step"] + driven}
-        return {**found, "a step: U": driven}
+            return {"per step": found["per step"] + driven}
+        return {**found, "per step: U": driven}
 
     @property
     def facts(self) -> dict[str, str]:

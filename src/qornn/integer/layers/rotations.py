@@ -11,6 +11,7 @@ from typing import ClassVar, Final, final
 
 import numpy as np
 
+from qornn._io.text import counted
 from qornn.errors import ProgramError
 from qornn.integer import check
 from qornn.integer.layers import powers
@@ -217,7 +218,7 @@ class Rotations(Layer):
 
     def work(self, source: Source) -> dict[str, int]:
         """Multiply-accumulates: four for each pair, and U."""
-        return {"a step": 4 * self.pairs + (self.U.integers.size if source.multiplied else 0)}
+        return {"per step": 4 * self.pairs + (self.U.integers.size if source.multiplied else 0)}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -230,6 +231,6 @@ class Rotations(Layer):
 
     def describe(self) -> str:
         return (
-            f"{self.pairs} rotations of {self.lambda_bits} bits, weights of {self.U.bits} bits, "
+            f"{counted(self.pairs, 'rotation')} of {self.lambda_bits} bits, weights of {self.U.bits} bits, "
             f"states of {self.bits} bits"
         )

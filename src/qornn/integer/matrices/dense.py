@@ -77,7 +77,7 @@ class Dense(RecurrentMatrix):
         }
 
     def work(self) -> dict[str, int]:
-        return {"a step": self.n_h**2}
+        return {"per step": self.n_h**2}
 
     def describe(self, U_bits: int) -> str:
         return f"weights of {self.bits} bits (packed)"

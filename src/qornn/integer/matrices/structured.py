@@ -35,7 +35,7 @@ class Structured(RecurrentMatrix):
         return self.product(np.eye(self.n_h, dtype=np.int64)).T
 
     def work(self) -> dict[str, int]:
-        return {"a step: W, additions alone": self.additions}
+        return {"per step: W, additions alone": self.additions}
 
     def describe(self, U_bits: int) -> str:
         return f"U of {U_bits} bits (packed), {self.known}"

@@ -8,7 +8,7 @@
 @checks@@flash_check@typedef char @name@_ram_is_as_said[(sizeof(@name@_state) + 3u) / 4u * 4u + 4u * @name@_N_O == @name@_RAM_BYTES ? 1 : -1];
 
 @layer_steps@
-/* Once a sequence: small rather than fast. */
+/* Once per sequence: small rather than fast. */
 #if defined(__GNUC__)
 __attribute__((cold))
 #endif

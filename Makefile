@@ -32,7 +32,7 @@ timed = @echo '$(2)'; began=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) -
 .PHONY: demo test test-all docs sanitize attack clean
 
 demo: .venv/built
-	$(BIN)/python examples/demo.py --out demo
+	$(BIN)/qornn demo --out demo
 
 test: CHOSEN = -m "not full" $(if $(LIBASAN),$(NATIVE_TESTS:%=--ignore=%))
 test-all: CHOSEN = --hypothesis-profile=thorough

@@ -22,6 +22,7 @@ MAY_IMPORT = {  # beside the leaves; a room that is not here may import no other
     "export": {"integer", "tasks"},  # a task says how its inputs are drawn
     "verify": {"export", "integer"},
     "lowering": {"integer", "model", "quant", "tasks", "train"},
+    "demo": {"export", "integer", "lowering", "recipe", "train", "verify"},
     "zoo": {"integer", "train"},  # opening: a run, or a program
     "estimators": {"export", "integer", "lowering", "maps", "model", "recipe", "recurrence", "tasks", "train"},
     "fit": {"estimators", "export", "integer", "maps", "reporting", "tasks", "verify"},

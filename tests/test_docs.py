@@ -28,6 +28,7 @@ SHORTER = {"train": ["--steps", "20"], "fit": ["--epochs", "3"]}  # options adde
 # Commands that are shown and not run, by how they begin, with the reason.
 NOT_RUN = {
     "make demo": "trains for a minute; tests/test_demo.py runs what it runs",
+    "qornn demo": "trains for a minute; tests/test_demo.py runs it with less training",
     "pip install": "would install the package that is being tested",
     "torchrun --nproc-per-node": "tests/train/test_run.py runs two processes",
     "torchrun --nnodes": "needs two hosts",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from qornn.cli import app
 from qornn.errors import QornnError
 
 WANTED = {"task", "metric", "value", "baseline", "converged", "bits", "activation_bits", "paper", "seconds", "run"}
-SMALL = ["--n-hidden", 10, "--epochs", 3, "--target", "host"]
+SMALL = ["--n-hidden", 10, "--epochs", 3, "--target", "host", "--no-web"]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,39 @@ def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     assert result.exit_code == 0, result.output
     assert "accuracy against bits" in result.stdout
     assert "exact in" in result.stdout
-    assert "report.html" in result.stdout
+    network, *files = result.stdout.splitlines()[-4:]
+    bytes_ = json.loads((tmp_path / "out" / "result.json").read_text())["true_bytes"]
+    assert re.fullmatch(rf"accuracy [\d.]+ % on 16 held-out sequences, [24]-bit weights, {bytes_:,} bytes", network)
+    assert [line.split() for line in files] == [
+        ["network", str(tmp_path / "out" / "model.qornn")],
+        ["C", str(tmp_path / "out" / "c")],
+        ["report", str(tmp_path / "out" / "report.html")],
+    ]
     assert not result.stderr
+
+
+@pytest.mark.slow
+def test_a_web_page_is_written_where_zig_is_installed(waves, tmp_path):
+    pytest.importorskip("ziglang")
+    words = [word for word in SMALL if word != "--no-web"]
+    result = call(waves, "-o", tmp_path / "out", *words)
+    assert result.exit_code == 0, result.output
+    assert "compiling the network for a web page" in result.stderr
+    page = tmp_path / "out" / "web" / "index.html"
+    assert f"web page  {page}" in result.stdout.splitlines()
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "web/index.html runs the same C in a browser" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_without_zig_one_line_says_how_to_get_the_web_page(waves, tmp_path, monkeypatch):
+    monkeypatch.setattr("qornn.fit.pipeline.zig", lambda: None)
+    words = [word for word in SMALL if word != "--no-web"]
+    result = call(waves, "-o", tmp_path / "out", *words, "--quiet")
+    assert result.exit_code == 0, result.output
+    told = [line for line in result.stdout.splitlines() if "web page" in line]
+    assert told == ["note: no web page was written: the zig compiler is not installed; pip install 'qornn[mcu]'"]
+    assert not (tmp_path / "out" / "web").exists()
 
 
 @pytest.mark.slow
@@ -154,7 +186,8 @@ def test_an_interruption_says_what_is_kept(waves, tmp_path, monkeypatch):
 def test_the_exit_status_tells_whether_the_c_is_right(check, status, waves, tmp_path, monkeypatch):
     import qornn.fit.pipeline as module
 
-    figures = {"run": str(tmp_path), "verification": [check], "widths": [], "notes": []}
+    network = {"task": "classify", "metric": "accuracy", "value": 90.0, "test": 9, "bits": 4, "true_bytes": 99}
+    figures = {"run": str(tmp_path), "verification": [check], "widths": [], "notes": [], "web": None, **network}
     monkeypatch.setattr(module, "fit", lambda asked: figures)
     result = call(waves, "-o", tmp_path / "out")
     assert result.exit_code == status

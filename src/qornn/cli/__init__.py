@@ -11,7 +11,7 @@ import typer
 
 from qornn import __version__
 from qornn._io.text import harmless
-from qornn.cli import bench, export, fit, lower, report, reproduce, resume, show, size, streams, train, verify
+from qornn.cli import bench, demo, export, fit, lower, report, reproduce, resume, show, size, streams, train, verify
 from qornn.cli import eval as eval_
 from qornn.cli import list as list_
 from qornn.errors import QornnError, SettingsError
@@ -25,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.run,
     "list": list_.run,
     "show": show.run,
     "train": train.run,

@@ -9,7 +9,7 @@ import typer
 
 from qornn._io.text import harmless
 from qornn.cli.options import Device, Json, given_command
-from qornn.cli.output import print_json, print_table
+from qornn.cli.output import print_files, print_json, print_table
 from qornn.errors import SettingsError
 
 
@@ -111,6 +111,12 @@ def run(
             "Default: host, plus cortex-m4 if its tools are installed."
         ),
     ] = None,
+    web: Annotated[
+        bool,
+        typer.Option(
+            "--web/--no-web", help="Also write a web page that runs the network. Needs the zig compiler (qornn[mcu])."
+        ),
+    ] = True,
     name: Annotated[
         str | None, typer.Option(help="Prefix of every C symbol. Default: made from the name of DATA.")
     ] = None,
@@ -118,7 +124,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no messages on standard error.")] = False,
     json: Json = False,
 ) -> None:
-    """Train on your own sequences, measure on held-out ones, and write integers, verified C and a report.
+    """Train on your own sequences, measure on held-out ones, and write integers, verified C, a web page and a report.
 
     .npz: x_train, y_train and optionally x_test, y_test; or x, y. x is (N, T) or (N, T, channels). If lengths differ, x
     is padded and lengths_train, lengths_test or lengths (N,) hold the true ones. groups_train, groups_test or groups
@@ -144,7 +150,7 @@ def run(
     last value of the channel is used instead. A constant channel is kept. Test labels that do not occur in training
     count as wrong. A rerun of the same command reuses finished widths in OUT.
 
-    OUT holds model.qornn, c/, report.html, result.json and each width as k4.qornn.
+    OUT holds report.html, c/, web/, model.qornn, result.json and each width as k4.qornn. The last lines name them.
 
     Example: qornn fit ecg.npz -o ecg --bits 2,3,4,8
     """
@@ -180,6 +186,7 @@ def run(
         seed=seed,
         name=name,
         targets=tuple(target) if target else None,
+        web=web,
         estimator={key: value for key, value in asked.items() if value is not None} | {"device": device},
         quiet=quiet,
         command=given_command(),
@@ -228,7 +235,19 @@ def _show(figures: dict[str, Any], json: bool) -> None:
     print_table(figures["run"], ["", ""], (shown | checks).items())
     for note in figures["notes"]:
         print(f"note: {harmless(note)}")
-    print(f"\nNext: open {Path(figures['run']) / 'report.html'}")
+    print(f"\n{_network(figures)}")
+    out = Path(figures["run"])
+    page = {"web page": out / figures["web"]} if figures["web"] else {}
+    print_files({"network": out / "model.qornn", "C": out / "c", **page, "report": out / "report.html"})
+
+
+def _network(figures: dict[str, Any]) -> str:
+    """The network in one line."""
+    value = f"{figures['value']:.4g}" + (" %" if figures["task"] == "classify" else "")
+    return (
+        f"{figures['metric']} {value} on {figures['test']} held-out sequences, {figures['bits']}-bit weights, "
+        f"{figures['true_bytes']:,} bytes"
+    )
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:

@@ -31,6 +31,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     console.print(table)
 
 
+def print_files(files: Mapping[str, object]) -> None:
+    """The files that matter, one per line."""
+    width = max(map(len, files))
+    for what, path in files.items():
+        print(f"{what:{width}}  {harmless(str(path))}")
+
+
 def print_targets(rows: Iterable[Mapping[str, object]]) -> None:
     """Every target, what is missing on this machine to run it, and the command that installs that."""
     columns = ["target", "runs on", "ready", "missing", "install with"]

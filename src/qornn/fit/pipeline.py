@@ -1,4 +1,4 @@
-"""The whole pipeline: read, train each width, choose, export C, verify it, and write the report."""
+"""The whole pipeline: read, train each width, choose, export C, verify it, and write a page and the report."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from qornn import __version__, export
 from qornn._io.files import to_json, write_atomically
 from qornn._io.folders import alone
 from qornn._io.text import harmless
+from qornn._io.zig import zig
 from qornn.errors import QornnError, SettingsError
 from qornn.fit import latency, output, width
 from qornn.fit.classes import per_class
@@ -28,6 +29,7 @@ from qornn.verify import VerifyError, verify
 
 EMULATED = "cortex-m4"  # is tried beside the host where its tools are installed
 TOOLS = ("ziglang", "unicorn")
+WEB = "web"
 
 
 def fit(asked: Fit) -> dict[str, Any]:
@@ -72,8 +74,15 @@ def _carry_out(
     save(program, asked.out / "model.qornn", own=True)
     export.c(program, asked.out / "c", name=asked.c_name, command=asked.command)
     checked, skipped = _verify(asked, say)
+    page, why = _page(asked, program, say)
     waited = latency.measured(program, problem, program.provenance["window"]) if problem.kind == "classify" else None
-    notes = [*problem.notes, *chosen.warnings, *(f"{k} bits failed: {why}" for k, why in failed.items()), *skipped]
+    notes = [
+        *problem.notes,
+        *chosen.warnings,
+        *(f"{k} bits failed: {reason}" for k, reason in failed.items()),
+        *skipped,
+        *why,
+    ]
     figures: dict[str, Any] = {
         "task": problem.kind,
         "metric": problem.metric,
@@ -101,6 +110,7 @@ def _carry_out(
         "verified": all(c["exact"] is True for c in checked) if checked else None,
         "verification": checked,
         "notes": notes,
+        "web": page,
         "files": ["model.qornn", "c", "report.html", "result.json", *(f"k{w.bits}.qornn" for w in widths)],
     }
     write_report(asked.out / "report.html", problem, widths, program, figures, facts, waited, name=asked.c_name)
@@ -180,6 +190,20 @@ def _verify(asked: Fit, say: Callable[[str], None]) -> tuple[list[dict[str, Any]
             else:
                 checked.append({"target": target, "exact": None, "error": str(error)})
     return checked, skipped
+
+
+def _page(asked: Fit, program: IntegerProgram, say: Callable[[str], None]) -> tuple[str | None, list[str]]:
+    """The page for browsers, where it is wanted and its compiler is installed; else why there is none."""
+    if not asked.web:
+        return None, []
+    if zig() is None:
+        return None, ["no web page was written: the zig compiler is not installed; pip install 'qornn[mcu]'"]
+    say("compiling the network for a web page")
+    try:
+        export.web(program, asked.out / WEB, name=asked.c_name, command=asked.command)
+    except QornnError as error:
+        return None, [f"no web page was written: {error}"]
+    return f"{WEB}/index.html", []
 
 
 def _figures(found: Width) -> dict[str, Any]:

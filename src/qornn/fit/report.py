@@ -199,7 +199,8 @@ def _device(problem: Problem, program: IntegerProgram, figures: Mapping[str, Any
         "them from floats. Mean and deviation are part of the program."
         + (" A missing sample is -32768, or NaN as a float." if given.get("missing") == "hold" else "")
         + ("" if window == 1 else f" A step takes {window} samples in order, with all channels of each."),
-        "README.md in the folder c/ has more. `qornn verify` on that folder replays the test vectors again.",
+        "README.md in the folder c/ has more. `qornn verify` on that folder replays the test vectors again."
+        + (f" {figures['web']} runs the same C in a browser." if figures.get("web") else ""),
     )
     count = program.input.n_raw
     left = "" if count <= CHANNELS else f", the first {CHANNELS} of {count}"

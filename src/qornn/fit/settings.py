@@ -37,6 +37,7 @@ class Fit:
     seed: int = 0
     name: str | None = None  # of the C
     targets: tuple[str, ...] | None = None  # None: the host, and a microcontroller if it can be emulated
+    web: bool = False  # also write the network as a page for browsers
     estimator: dict[str, Any] = field(default_factory=dict)
     quiet: bool = False
     command: str | None = None  # what the C says made it

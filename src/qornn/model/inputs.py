@@ -10,12 +10,22 @@ from torch import Tensor
 from qornn.errors import SettingsError
 
 
+def refuse_transforms() -> None:
+    """torch.func cannot look into the recurrence's own backward pass, and would say so in words about its parts."""
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is None:
+        return
+    raise SettingsError(
+        "torch.func (vmap, grad, jvp, ...) does not work on this network: call it on a batch (B, T, n_i), and take "
+        "gradients with loss.backward() or torch.autograd.grad"
+    )
+
+
 def checked_lengths(x: Tensor, lengths: Tensor | None) -> Tensor | None:
     """True lengths as (B,) int64, each in 1..T."""
     if lengths is None:
         return None
     lengths = torch.as_tensor(lengths, device=x.device)
-    if lengths.shape != (len(x),) or lengths.is_floating_point():
+    if lengths.shape != (x.shape[0],) or lengths.is_floating_point():
         raise SettingsError(
             f"lengths must be {len(x)} integers, one per sequence; got shape {tuple(lengths.shape)}, {lengths.dtype}"
         )
@@ -44,8 +54,8 @@ def checked_input(x: Tensor, lengths: Tensor | None, n_i: int, dtype: torch.dtyp
 def checked_state(x: Tensor, h0: Tensor | None, n_h: int, like: Tensor) -> Tensor:
     """h0 (B, n_h) in the network's type; zeros where there is none."""
     if h0 is None:
-        return like.new_zeros(len(x), n_h)
-    if h0.shape != (len(x), n_h):
+        return like.new_zeros(x.shape[0], n_h)  # not len(x): torch.export would fix the size of a batch
+    if h0.shape != (x.shape[0], n_h):
         raise SettingsError(f"h0 must be (B, n_h) = ({len(x)}, {n_h}), got shape {tuple(h0.shape)}")
     return h0.to(like.dtype)
 

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from qornn.model.fixed import FixesWeights
 from qornn.quant import Quantizer, Uniform
 
 
@@ -21,7 +22,7 @@ class Grid:
     top: int
 
 
-class SequenceLayer(nn.Module):
+class SequenceLayer(FixesWeights):
     """`states, last = layer(x, h0)`: x (B, T, n_i) to states (B, T, n_h), zero past a sequence's end, and (B, n_state).
 
     A kind of layer sets `n_i` and `n_h` and implements `forward`. All other methods have defaults here.

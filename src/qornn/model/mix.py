@@ -13,12 +13,13 @@ from torch.nn import functional as F
 from qornn import draws
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
-from qornn.model.inputs import checked_input, checked_lengths, without_autocast, without_padding
+from qornn.model.fixed import Weights
+from qornn.model.inputs import checked_input, checked_lengths, refuse_transforms, without_autocast, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
+from qornn.model.steps import Steps, copy_step, demand_grid, exactly, refuse_other_inputs, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import check_codes, mix, native_layers, native_weights, rounded_relu
+from qornn.recurrence import check_codes, exporting, mix, native_layers, native_weights, rounded_relu
 
 TOP = 127  # of an output: 7 bits, no sign
 BELOW = 14  # bits that a sum may have below the step of the outputs: finer ones would hardly ever matter
@@ -118,6 +119,9 @@ class Mix(SequenceLayer):
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
         tops = 0 if grid is None else grid.top, 0 if skip is None else skip.top
+        if exporting():
+            refuse_other_inputs(tops, self._tops)
+            return
         if tops != self._tops:  # they hardly ever are: a module takes long to set an attribute
             self._tops = tops
         copy_step(grid, self.source_step)
@@ -194,6 +198,9 @@ class Mix(SequenceLayer):
         grid = self._grid(unit_C, unit_S)
         return C, S, straight_through(self.c, self._bias(grid) * grid)
 
+    def computed(self) -> Weights:
+        return self.weights()
+
     def _grids(self) -> native_weights.MixGrids | None:
         """Arguments of the native call that does the same, or None if it cannot be used."""
         q, steps, read = self.q, self.steps, (self.source_step, self.skip_step)
@@ -219,6 +226,7 @@ class Mix(SequenceLayer):
         self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None, skip: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Outputs (B, T, n_h), zero past a sequence's end, and a state of no numbers (B, 0)."""
+        refuse_transforms()
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.C_raw.dtype)
         if (self.skip and skip is None) or (skip is not None and (not self.skip or skip.shape[-1] != self.skip)):
@@ -230,7 +238,7 @@ class Mix(SequenceLayer):
             y = self._run(x, skip)
         if lengths is not None:
             y = y * (torch.arange(y.shape[1], device=y.device) < lengths[:, None])[..., None]
-        return self._dropped(y), y.new_zeros(len(y), 0)
+        return self._dropped(y), y.new_zeros(y.shape[0], 0)
 
     def _run(self, x: Tensor, skip: Tensor | None) -> Tensor:
         steps, dtype = self.steps, self.C_raw.dtype
@@ -250,7 +258,9 @@ class Mix(SequenceLayer):
         self, x: Tensor, skip: Tensor | None, step: Tensor | float, narrow: torch.dtype, wide: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         """First the weights, then what they make of x: also of codes, and where float32 does not hold every value."""
-        C, S, c = self.weights()
+        C, S, c = self.used()
+        assert C is not None
+        assert c is not None
         if x.ndim == 3 and wide == C.dtype:
             return mix(x, C, c, skip, S, step, TOP)
         if x.ndim == 2:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from qornn.errors import unknown
-from qornn.model.inputs import refuse_non_finite
+from qornn.model.inputs import refuse_non_finite, refuse_transforms
 from qornn.model.keywords import check_widths, refuse_unknown
 from qornn.model.readout import ReadsOut
 from qornn.model.recurrence import OrthogonalRecurrence
@@ -91,9 +91,10 @@ class OrthogonalRNN(ReadsOut):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """y (B, n_o) of the last state or (B, T, n_o) of all, and h (B, n_h) at each sequence's true end."""
+        refuse_transforms()
         refuse_non_finite(x, self.V.dtype, lengths)
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
-            return self.recurrence.read_out(self.V_q(), self.b_o, x, h0, lengths=lengths, relu=self.relu)
+            return self.recurrence.read_out(*self.readout_weights(), x, h0, lengths=lengths, relu=self.relu)
         if self.readout == "last":
             h = last = self.recurrence.last(x, h0, lengths=lengths)
         else:

@@ -13,18 +13,19 @@ from torch.nn import functional as F
 
 from qornn import draws
 from qornn.errors import SettingsError, unknown
+from qornn.model.fixed import FixesWeights, Weights
 from qornn.model.keywords import check_mix, check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.weights import initial
 from qornn.quant import PowerOfTwo, Quantizer, having, round_half_away, straight_through
-from qornn.recurrence import native_layers, native_weights
+from qornn.recurrence import exporting, native_layers, native_weights
 from qornn.recurrence.reference import transform
 
 READOUTS = ("last", "all", "mean")
 READOUT_ACTIVATIONS = ("identity", "relu")
 
 
-class ReadsOut(nn.Module):
+class ReadsOut(FixesWeights):
     """A network that ends in V and b_o: which steps are read out, and what is done to their states before."""
 
     layers: Sequence[SequenceLayer]
@@ -83,6 +84,12 @@ class ReadsOut(nn.Module):
 
     def readout_weights(self) -> tuple[Tensor, Tensor]:
         """Both of them."""
+        V, b_o = self.used()
+        assert V is not None
+        assert b_o is not None
+        return V, b_o
+
+    def computed(self) -> Weights:
         native = self._native()
         return (self.V_q(), self.b_q()) if native is None else native_weights.readout_weights(**native)
 
@@ -120,7 +127,7 @@ class ReadsOut(nn.Module):
             drawn = torch.randn(h.shape, generator=draws.generator(h.device), dtype=h.dtype, device=h.device)
             h = h + self.noise * h.detach().square().mean().sqrt() * drawn
         h, (V, b_o) = h.relu() if self.relu else h, self.readout_weights()
-        if self.grid is not None and not torch.is_grad_enabled():  # exact, as integers are
+        if self.grid is not None and (exporting() or not torch.is_grad_enabled()):  # exact, as integers are
             return F.linear(h.double(), V.double(), b_o.double()).to(h.dtype)
         return F.linear(h, V, b_o)
 
@@ -128,7 +135,8 @@ class ReadsOut(nn.Module):
         """Of the mean over each sequence's own steps: (V Σ y_t + T b_o)/T.  # (B, T, n_h) -> (B, n_o)"""
         y, native = y.relu() if self.relu else y, None if self.noisy else self._native()
         # Exact, as integers are: on a grid float32 holds sums of up to 2^24 units, in a quarter of float64's time.
-        fits = self.grid is not None and self.grid.top * y.shape[1] < 2**24
+        # torch.export takes float64: a program is for sequences of any length.
+        fits = self.grid is not None and not exporting() and self.grid.top * y.shape[1] < 2**24
         if fits and native is not None and y.dtype == torch.float32:
             return native_layers.mean_readout(y, **native, lengths=lengths)
         total = y.sum(1, dtype=None if fits else torch.float64).double()

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from qornn.errors import SettingsError, unknown
 from qornn.maps import OrthogonalMap, make_map
 from qornn.model.figures import of_matrix, of_singular
-from qornn.model.inputs import checked_input, checked_lengths, checked_state, without_autocast
+from qornn.model.fixed import Weights
+from qornn.model.inputs import checked_input, checked_lengths, checked_state, refuse_transforms, without_autocast
 from qornn.model.keywords import check_widths, refuse_unknown, refuse_weight_bits
 from qornn.model.layer import SequenceLayer
 from qornn.model.modrelu import ModReLU
 from qornn.model.weights import initial
 from qornn.quant import Quantizer, Uniform, having, make_quantizer
-from qornn.recurrence import ACTIVATIONS, check_codes, linear, recurrence, recurrence_with_readout
+from qornn.recurrence import ACTIVATIONS, check_codes, exporting, linear, recurrence, recurrence_with_readout
 
 WIDE = 512  # units from which shifting numbers one step after another beats a product with a matrix of zeros
 
@@ -139,7 +140,7 @@ class OrthogonalRecurrence(SequenceLayer):
 
     def forward(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states (B, T, n_h), zero past a sequence's end, and the state (B, n_h) at each true end."""
-        if self.closed_form and isinstance(x, Tensor) and _steps_are_dear(x):
+        if self.closed_form and isinstance(x, Tensor) and _steps_are_dear(x) and not exporting():
             return self._run(self._in_chunks, x, h0, lengths, written_out=False)
         if self._shifts_are_cheap():
             return self._run(self._by_shifts, x, h0, lengths, written_out=False)
@@ -160,8 +161,9 @@ class OrthogonalRecurrence(SequenceLayer):
 
     def last(self, x: Tensor, h0: Tensor | None = None, *, lengths: Tensor | None = None) -> Tensor:
         """The state (B, n_h) at each sequence's end; where W is fixed and nothing bends, without unrolling."""
-        if h0 is not None or not self.closed_form or not isinstance(x, Tensor):
+        if h0 is not None or not self.closed_form or not isinstance(x, Tensor) or exporting():
             return self(x, h0, lengths=lengths)[1]
+        refuse_transforms()
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.W_raw.dtype)
         check_codes(x, self.n_i)
@@ -189,7 +191,7 @@ class OrthogonalRecurrence(SequenceLayer):
         return linear.all_states(x, self._powers_of_W(), U, b, h0, lengths)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_powers": None}  # made again where they are needed
+        return {**super().__getstate__(), "_powers": None}  # made again where they are needed
 
     def _powers_of_W(self) -> linear.Powers:
         W = self.W_raw
@@ -212,19 +214,20 @@ class OrthogonalRecurrence(SequenceLayer):
     ) -> tuple[Tensor, Tensor]:
         if not isinstance(x, Tensor):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
+        refuse_transforms()
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.W_raw.dtype)
         if not written_out:  # else the recurrence does
             check_codes(x, self.n_i)
         h0 = checked_state(x, h0, self.n_h, self.W_raw)
-        b = self.b if self.modrelu is None else self.modrelu.b
         with without_autocast(x):  # an orthogonal matrix in half precision is not one
-            W = self._operator() if written_out else None
-            return function(x, W, self.U_q(), b, *V, h0, lengths, self.activation)
+            W, U, b = self.used() if written_out else (None, self.U_q(), self.b)
+            return function(x, W, U, b, *V, h0, lengths, self.activation)
 
-    def _operator(self) -> Tensor:
+    def computed(self) -> Weights:
         W = self.map.operator(self.W_raw)
-        return W if self.q_W is None else self.q_W(W)
+        b = self.b if self.modrelu is None else self.modrelu.b
+        return W if self.q_W is None else self.q_W(W), self.U_q(), b
 
     def extra_repr(self) -> str:
         return f"n_i={self.n_i}, n_h={self.n_h}, bits={self.bits}, activation={self.activation!r}"

@@ -13,12 +13,13 @@ from torch.nn import functional as F
 from qornn.bits import parse_bits
 from qornn.errors import SettingsError
 from qornn.maps import rotation
-from qornn.model.inputs import checked_input, checked_lengths, checked_state, without_autocast
+from qornn.model.fixed import Weights
+from qornn.model.inputs import checked_input, checked_lengths, checked_state, refuse_transforms, without_autocast
 from qornn.model.keywords import check_ring, check_state_bits, check_widths, checked_lambda
 from qornn.model.layer import Grid, SequenceLayer
-from qornn.model.steps import Steps, copy_step, demand_grid, exactly, trained, whole
+from qornn.model.steps import Steps, copy_step, demand_grid, exactly, refuse_other_inputs, trained, whole
 from qornn.quant import PowerOfTwo, Quantizer, having, on_disc, round_half_away, straight_through
-from qornn.recurrence import check_codes, driven_scan, native_layers, native_weights, scan
+from qornn.recurrence import check_codes, driven_scan, exporting, native_layers, native_weights, scan
 
 EXACT = 23  # bits of a sum that float32 holds, sign aside
 WIDE = 20  # bits of λ and a state from which 32 bits of a sum may be too few
@@ -149,6 +150,15 @@ class Rotations(SequenceLayer):
         U = self.U_q()
         return U if step is None else U / step.repeat(2)[:, None], *self.eigenvalues()
 
+    def computed(self) -> Weights:
+        return self.weights(self._step)
+
+    @property
+    def _step(self) -> Tensor | None:
+        """The steps of the states; None where they are not rounded.  # (p,)"""
+        steps = self.steps
+        return steps.step if steps is not None and steps.started and self.rounding else None
+
     def _grids(self, step: Tensor | None) -> native_weights.TurnGrids | None:
         """Arguments of the native call that does the same, or None if it cannot be used."""
         q, finest = self.q_U, self._finest
@@ -201,8 +211,11 @@ class Rotations(SequenceLayer):
             self.U_raw.div_(factors)
 
     def reads(self, grid: Grid | None, skip: Grid | None) -> None:
-        copy_step(grid, self.source_step)
         top = 0 if grid is None else grid.top
+        if exporting():
+            refuse_other_inputs(top, self._source_top)
+            return
+        copy_step(grid, self.source_step)
         if top != self._source_top:  # it hardly ever is: a module takes long to set an attribute
             self._source_top = top
 
@@ -239,6 +252,7 @@ class Rotations(SequenceLayer):
         """All states (B, T, 2p), zero past a sequence's end, and the state (B, 2p) at each true end."""
         if not isinstance(x, Tensor):
             raise SettingsError(f"x must be a torch tensor, got {type(x).__name__}; torch.as_tensor(x) makes one")
+        refuse_transforms()
         lengths = checked_lengths(x, lengths)
         x = checked_input(x, lengths, self.n_i, self.U_raw.dtype)
         if not self.normalised:
@@ -248,8 +262,9 @@ class Rotations(SequenceLayer):
 
     def _run(self, x: Tensor, h0: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         steps, dtype = self.steps, self.U_raw.dtype
-        rounded = steps is not None and steps.started and self.rounding
-        top, step = (steps.top, steps.step) if steps is not None and rounded else (0, None)
+        step = self._step
+        rounded = step is not None
+        top = steps.top if steps is not None and rounded else 0
         z0 = checked_state(x, h0, self.n_h, self.U_raw)
         if h0 is not None:  # zeros are what they are
             z0 = z0 / self._unit(step)  # in units of a step, as the scan's states are
@@ -270,7 +285,7 @@ class Rotations(SequenceLayer):
         if x.ndim == 3 and grids is not None and exact is None and native_layers.usable(self.U_raw, x, z0):
             return native_layers.driven_scan(x, *raw, z0, lengths, grids, top, scale)
         dtype = exact or self.U_raw.dtype
-        U, a, b = (weight.to(dtype) for weight in self.weights(step))
+        U, a, b = (weight.to(dtype) for weight in self.used() if weight is not None)
         how = (a, b, z0.to(dtype), lengths, top, scale)
         return scan(_read(x, U), *how) if x.ndim == 2 else driven_scan(x.to(dtype), U, *how)
 

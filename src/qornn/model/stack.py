@@ -12,12 +12,14 @@ from torch import Tensor, nn
 
 from qornn.errors import SettingsError
 from qornn.model.entry import Entry
-from qornn.model.inputs import checked_lengths, refuse_non_finite, without_padding
+from qornn.model.fixed import Weights
+from qornn.model.inputs import checked_lengths, refuse_non_finite, refuse_transforms, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
 from qornn.model.mix import Mix
 from qornn.model.readout import ReadsOut
 from qornn.model.rotations import Rotations
+from qornn.recurrence import exporting
 
 Finals = tuple[Tensor, ...]
 INPUT_BITS = 8
@@ -146,6 +148,7 @@ class Stack(ReadsOut):
 
         `h0` are states to begin with, one (B, n_state) for each layer. A mean is of the steps of this call.
         """
+        refuse_transforms()
         refuse_non_finite(x, self.V.dtype, lengths)
         lengths = checked_lengths(x, lengths)
         begin, (*before, last) = self._checked(h0), self.layers
@@ -158,7 +161,7 @@ class Stack(ReadsOut):
             y, final = self._of_states(last, signal.given(last), begin[-1], lengths)
         else:
             signal, final = signal.through(last, begin[-1], lengths)
-            self.grid = last.gives()
+            self._read_grid()
             y = self._of_outputs(signal.x, lengths)
         return y, (*finals, final)
 
@@ -189,11 +192,20 @@ class Stack(ReadsOut):
             return _Signal(x, None)
         return _Signal(self.entry(x), self.entry.grid)
 
+    def _read_grid(self) -> None:
+        """Learn what the numbers are that V reads."""
+        if not exporting():  # which must not leave its tensors here
+            self.grid = self.layers[-1].gives()
+
+    def computed(self) -> Weights:
+        self._read_grid()
+        return super().computed()
+
     def _of_states(
         self, last: SequenceLayer, given: dict[str, Tensor], h0: Tensor | None, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """For a last layer whose outputs are its states. It may have a shorter way than computing all of them."""
-        self.grid = last.gives()
+        self._read_grid()
         if self.readout == "all" and torch.is_grad_enabled() and not self.noisy:
             return last.read_out(*self.readout_weights(), h0=h0, lengths=lengths, relu=self.relu, **given)
         if self.readout == "last":
@@ -207,7 +219,7 @@ class Stack(ReadsOut):
         if self.readout == "mean":
             return self.read_mean(y, lengths)
         if self.readout == "last":
-            rows = torch.arange(len(y), device=y.device)
+            rows = torch.arange(y.shape[0], device=y.device)
             y = y[:, -1] if lengths is None else y[rows, lengths - 1]
         return self.read(y)
 

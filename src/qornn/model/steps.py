@@ -144,6 +144,14 @@ def copy_step(grid: Grid | None, step: Tensor) -> None:
         step.copy_(grid.step)
 
 
+def refuse_other_inputs(read: object, known: object) -> None:
+    """While torch.export traces: refuse inputs on a grid that the weights were not fixed for."""
+    if read != known:
+        raise SettingsError(
+            "the network has not run on such inputs yet; call it once on them, then model.eval(), then torch.export"
+        )
+
+
 def demand_grid(layer: str, read: bool) -> None:
     """Refuse a layer that was trained on floats: its integers would be those of another network."""
     if not read:

@@ -1,17 +1,22 @@
-"""The recurrence as a pure function of inputs and weights: native where it can be, the reference everywhere else."""
+"""The recurrence as a pure function of inputs and weights: native where it can be, the reference everywhere else.
+
+torch.export gets neither: see `portable`.
+"""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from qornn.recurrence import native, native_mix, native_rotations, reference, rotations
+from qornn.recurrence import native, native_mix, native_rotations, portable, reference, rotations
 from qornn.recurrence.checks import check_codes, check_driven, check_mix, check_rounded_relu, check_scan
+from qornn.recurrence.portable import exporting
 from qornn.recurrence.reference import ACTIVATIONS
 
 __all__ = [
     "ACTIVATIONS",
     "check_codes",
     "driven_scan",
+    "exporting",
     "in_use",
     "mix",
     "recurrence",
@@ -31,6 +36,8 @@ def recurrence(
     activation: str,
 ) -> tuple[Tensor, Tensor]:
     """All states (B, T, n_h), zero past each sequence's end, and the state (B, n_h) at each sequence's end."""
+    if exporting():
+        return portable.recurrence(x, W, U, b, h0, lengths, activation)
     if not native.usable(x, W, U, b, h0, lengths):
         check_codes(x, U.shape[-1])  # the native one does so itself
         return reference.recurrence(x, W, U, b, h0, lengths, activation)
@@ -54,9 +61,8 @@ def recurrence_with_readout(
 
     The same as reading `recurrence`'s states, without ever making their gradient, a (B, T, n_h) tensor.
     """
-    if not native.usable(x, W, U, b, V, b_o, h0, lengths):
-        check_codes(x, U.shape[-1])
-        states, last = reference.recurrence(x, W, U, b, h0, lengths, activation)
+    if exporting() or not native.usable(x, W, U, b, V, b_o, h0, lengths):
+        states, last = recurrence(x, W, U, b, h0, lengths, activation)
         return F.linear(states.relu() if readout_relu else states, V, b_o), last
     _, y, last = native.forward_op(x, W, U, b, V, b_o, h0, lengths, activation, readout_relu)
     return y.transpose(0, 1), last
@@ -77,6 +83,8 @@ def scan(
     sequence's end, not scaled; and of each pair the largest |value| before rounding and saturation (p,), which has no
     gradient. A row is p real parts, then p imaginary.
     """
+    if exporting():
+        return portable.scan(drive, a, b, z0, lengths, top, scale)
     if native_rotations.usable(drive, a, b, z0, lengths):
         return native_rotations.scan_op(drive, a, b, z0, lengths, top, scale)
     check_scan(drive, a, b, z0, lengths, top, scale)  # the native one does so itself
@@ -86,7 +94,7 @@ def scan(
 def rounded_relu(acc: Tensor, step: Tensor | float, top: int = 127) -> tuple[Tensor, Tensor]:
     """step·min(R(relu(acc)/step), top), step a power of two or 0 for a plain ReLU; and the largest value of acc ()."""
     step = torch.as_tensor(step, dtype=acc.dtype, device=acc.device)
-    if native_rotations.usable(acc):
+    if not exporting() and native_rotations.usable(acc):
         return native_rotations.rounded_relu_op(acc, step, top)
     check_rounded_relu(acc, step, top)
     return rotations.rounded_relu(acc, step, top)
@@ -103,7 +111,7 @@ def driven_scan(
     scale: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`scan` of the drive U x, which is not made as a whole where U is narrow."""
-    if native_mix.usable(U, x, a, b, z0):
+    if not exporting() and native_mix.usable(U, x, a, b, z0):
         return native_mix.driven_scan(x, U, a, b, z0, lengths, top, scale)
     check_driven(x, U, a, b, z0, lengths, top, scale)
     return scan(F.linear(x, U), a, b, z0, lengths, top, scale)
@@ -120,7 +128,7 @@ def mix(
 ) -> tuple[Tensor, Tensor]:
     """`rounded_relu` of C x + c [+ S skip], whose sums are not kept where C is narrow; and the largest sum ()."""
     step = torch.as_tensor(step, dtype=x.dtype, device=x.device)
-    if native_mix.usable(C, x, c, skip, S):
+    if not exporting() and native_mix.usable(C, x, c, skip, S):
         y, _, peak = native_mix.mix(x, C, c, skip, S, step, top)
         return y, peak
     check_mix(x, C, c, skip, S, top)

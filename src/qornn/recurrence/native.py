@@ -18,6 +18,7 @@ from torch import Tensor
 from qornn._io.libraries import library_path
 from qornn.recurrence import pool
 from qornn.recurrence.checks import check, expect
+from qornn.recurrence.once import refuse_second_derivative
 from qornn.recurrence.reference import ACTIVATIONS, state_gradient
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
@@ -184,6 +185,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
 
 
 def _backward(ctx: Any, dh: Tensor | None, dy: Tensor | None, dlast: Tensor | None) -> tuple[Tensor | None, ...]:
+    refuse_second_derivative()
     x, W, U, b, V, h0, lengths, h = ctx.saved_tensors
     if V is None:
         dy = None

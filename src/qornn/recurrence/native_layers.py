@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from qornn.recurrence.checks import check_driven, check_mix
 from qornn.recurrence.native_mix import WIDEST, mix_pass, mix_pass_back, scan_pass, scan_pass_back
 from qornn.recurrence.native_weights import MixGrids, QuantizedTurns, TurnGrids, quantized_mix, quantized_readout
+from qornn.recurrence.once import once_differentiable
 
 
 def usable(W: Tensor, *inputs: Tensor | None) -> bool:

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from qornn.recurrence import pool
 from qornn.recurrence.checks import check_driven, check_mix, check_scan_gradients
 from qornn.recurrence.native import PATH
 from qornn.recurrence.native_rotations import Gradients, address, call, problem_of
+from qornn.recurrence.once import once_differentiable
 
 _i64, _pointer = ctypes.c_int64, ctypes.c_void_p
 

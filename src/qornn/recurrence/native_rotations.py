@@ -12,6 +12,7 @@ from torch import Tensor
 from qornn.recurrence import pool
 from qornn.recurrence.checks import check_rounded_relu, check_scan, check_scan_gradients
 from qornn.recurrence.native import PATH, library
+from qornn.recurrence.once import refuse_second_derivative
 
 _i64, _i32, _pointer = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
 
@@ -124,6 +125,7 @@ def _keep_scan(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) ->
 
 
 def _scan_backward(ctx: Any, dstates: Tensor | None, dlast: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
+    refuse_second_derivative()
     return *scan_backward_op(dstates, dlast, *ctx.saved_tensors, ctx.scale), None, None, None
 
 
@@ -133,6 +135,7 @@ def _keep_relu(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) ->
 
 
 def _relu_backward(ctx: Any, dy: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+    refuse_second_derivative()
     (acc,) = ctx.saved_tensors
     return torch.ops.aten.threshold_backward(dy, acc, 0), None, None
 

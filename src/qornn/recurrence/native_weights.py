@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from qornn.errors import SettingsError
 from qornn.recurrence.native import PATH, library
+from qornn.recurrence.once import once_differentiable
 
 _i64, _pointer = ctypes.c_int64, ctypes.c_void_p
 

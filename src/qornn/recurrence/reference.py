@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from qornn.recurrence.once import once_differentiable
 from qornn.structure import check_power
 
 ACTIVATIONS = ("relu", "modrelu", "identity", "tanh")

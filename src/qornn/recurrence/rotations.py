@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from qornn.recurrence.once import once_differentiable
 
 
 def scan(

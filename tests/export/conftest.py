@@ -8,7 +8,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))  # pages.py
 sys.path.append(str(Path(__file__).parents[1] / "verify"))  # c_programs.py
 sys.path.append(str(Path(__file__).parents[1] / "integer"))  # strategies.py
-sys.path.append(str(Path(__file__).parents[2] / "tools"))  # chromium.py
+sys.path.append(str(Path(__file__).parents[2] / "tools"))  # chromium.py, drawn_digits.py
 
 
 @pytest.fixture(scope="session")

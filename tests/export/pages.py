@@ -1,9 +1,6 @@
-"""Pages of programs of every kind, which the tests of the web export share, and their scripts under node."""
+"""Pages of programs of every kind, which the tests of the web export share."""
 
-import json
-import subprocess
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from chromium import CHROMIUM, NODE
 import qornn
 from qornn._io.zig import zig
 
-HERE = Path(__file__).parent
 needs_zig = pytest.mark.skipif(zig() is None, reason="ziglang is not installed")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -49,24 +45,6 @@ PROGRAMS = {
     "samples may be missing": lambda: fitted(missing="hold").to_program(),
     "a value": lambda: fitted("regressor").to_program(),
 }
-
-
-def in_node(folder, **asked):
-    command = [NODE, str(HERE / "run_page.js"), str(folder)]
-    words = json.dumps(asked).replace("NaN", "null")  # JSON has none
-    done = subprocess.run(command, input=words, capture_output=True, encoding="utf-8", timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def placed(strokes, *, size=1.0, at=(0.5, 0.5), slant=0.0, wide=1.0):
-    """Strokes in 0..1 as another hand would draw them: smaller, elsewhere, slanted, wider."""
-
-    def move(x, y):
-        right, down = (x - 0.5 + slant * (0.5 - y)) * size * wide, (y - 0.5) * size
-        return [0.5 + right + (at[0] - 0.5) * (1 - size), 0.5 + down + (at[1] - 0.5) * (1 - size)]
-
-    return [[move(x, y) for x, y in stroke] for stroke in strokes]
 
 
 def law(program, floats):

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 from chromium import drive
-from pages import PROGRAMS, fitted, in_node, law, needs_chromium, needs_node, needs_zig, placed, waves
+from drawn_digits import in_node, placed
+from pages import PROGRAMS, fitted, law, needs_chromium, needs_node, needs_zig, waves
 
 import qornn
 from qornn.export.web_page import facts

@@ -48,6 +48,11 @@ var QORNN_CANVAS = (function () {
     pen.fillText(text, x, y);
   }
 
+  /* Whether to show where the keys draw. */
+  function keyed(canvas) {
+    return document.activeElement === canvas && !canvas.dataset.pointed;
+  }
+
   /* Pointer events as begin(place), go(place) and end(); a place is a fraction of the canvas. */
   function pointer(canvas, begin, go, end) {
     let down = false;
@@ -59,9 +64,11 @@ var QORNN_CANVAS = (function () {
       event.preventDefault();
       canvas.focus();
       canvas.setPointerCapture(event.pointerId);
+      canvas.dataset.pointed = "yes";
       down = true;
       begin(place(event));
     });
+    canvas.addEventListener("keydown", () => delete canvas.dataset.pointed);
     canvas.addEventListener("pointermove", (event) => down && go(place(event)));
     for (const name of ["pointerup", "pointercancel"]) {
       canvas.addEventListener(name, () => {
@@ -71,5 +78,5 @@ var QORNN_CANVAS = (function () {
     }
   }
 
-  return { colour: colour, sized: sized, line: line, short: short, write: write, pointer: pointer };
+  return { colour: colour, sized: sized, line: line, short: short, write: write, keyed: keyed, pointer: pointer };
 })();

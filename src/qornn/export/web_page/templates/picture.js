@@ -2,7 +2,7 @@
 /* An image that one draws, and whose pixels are read one after another. */
 
 var QORNN_PICTURE = (function () {
-  const { sized, pointer } = QORNN_CANVAS;
+  const { keyed, pointer, sized } = QORNN_CANVAS;
   const PAPER = 320; // pixels of the canvas one draws on
   const CELL = 16; // pixels of a pixel that is read
 
@@ -35,7 +35,7 @@ var QORNN_PICTURE = (function () {
         for (const [x, y] of stroke) pen.lineTo(x * PAPER, y * PAPER);
         pen.stroke();
       }
-      if (document.activeElement === canvas) {
+      if (keyed(canvas)) {
         pen.strokeStyle = held ? "#ff9800" : "#4db6ac";
         pen.lineWidth = 3;
         pen.strokeRect(cursor[0] * PAPER - 8, cursor[1] * PAPER - 8, 16, 16);

@@ -2,7 +2,7 @@
 /* A signal over time: one lane per channel, which one draws or opens. */
 
 var QORNN_STRIP = (function () {
-  const { colour, line, pointer, short, sized, write } = QORNN_CANVAS;
+  const { colour, keyed, line, pointer, short, sized, write } = QORNN_CANVAS;
   const LENGTH = 240; // samples of a drawn signal, at least
   const WAVES = 6; // periods of a sample signal
   const [TALL, HIGHEST] = [160, 480]; // pixels of a single lane, and of all lanes where these are many
@@ -55,8 +55,7 @@ var QORNN_STRIP = (function () {
       const width = Math.max(280, canvas.clientWidth);
       const pen = sized(canvas, width, height);
       for (let c = 0; c < channels; c++) showLane(pen, c, width);
-      const focused = document.activeElement === canvas;
-      const mark = at === undefined ? (focused ? cursor : null) : at * window_;
+      const mark = at === undefined ? (keyed(canvas) ? cursor : null) : at * window_;
       if (mark === null) return;
       pen.fillStyle = colour("--mark");
       const one = at === undefined; // the cursor is in one lane, what is being read in all

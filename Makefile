@@ -48,7 +48,6 @@ test test-all: .venv/ready
 
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	$(BIN)/python tools/zoo_pages.py build/docs/zoo
 	@echo 'open build/docs/index.html'
 
 # The tests of the native code on a build that stops at the first access out of bounds or undefined operation.

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import qornn
+from qornn import zoo
+from qornn._io.zig import zig
 from qornn.verify import simavr
 
 ROOT = Path(__file__).parent.parent
@@ -271,6 +273,8 @@ def test_the_api_page_has_every_public_name():
 def site(tmp_path_factory):
     pytest.importorskip("material", reason="the extra [docs] is not installed")
     pytest.importorskip("mkdocstrings")
+    if zig() is None:
+        pytest.skip("ziglang is not installed")  # of the pages of the zoo
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an announcement of the theme's, not of this site
@@ -283,6 +287,10 @@ def site(tmp_path_factory):
 def test_the_site_builds_strictly(site):
     for page in PAGES:
         assert (site / f"{page.stem}.html").is_file()
+    listed = (site / "browser.html").read_text(encoding="utf-8")
+    for name in zoo.names():
+        assert f'href="zoo/{name}/index.html"' in listed
+        assert (site / "zoo" / name / "model.js").is_file()
     api = (site / "api.html").read_text(encoding="utf-8")
     assert "W = map(W_raw)" not in api  # module docstrings are no reference
     assert "an orthogonal recurrence (paper, Vanilla RNNs)" in api

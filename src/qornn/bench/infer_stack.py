@@ -50,7 +50,7 @@ def bench_samples(
 
     The peer reads one number at every sample.
     """
-    window = WINDOW if program is None else getattr(program.input, "window", 1)
+    window = WINDOW if program is None else program.input.window
     program = program or make_stack()
     x = program.input.draw(np.random.default_rng(0), STEPS)
     x = program.input.clip(x).reshape(1, STEPS, *program.input.shape)

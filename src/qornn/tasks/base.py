@@ -25,6 +25,8 @@ class Picture(NamedTuple):
     side: int
     order: tuple[int, ...]  # step t reads pixel order[t], counted row by row
     pen: float  # width of a stroke in the data, in pixels
+    box: int  # how long a drawing is in the data, its longer side, in pixels
+    by_ink: bool  # whether the middle is where its ink balances, or that of its box
 
 
 class RawInput(NamedTuple):

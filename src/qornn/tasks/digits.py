@@ -19,7 +19,8 @@ class Digits(Pixels):
     name = "digits"
     peak = 16
     side = 8
-    pen = 1.2
+    pen = 1.4
+    box = 8
 
     def load(self) -> dict[Split, Images]:
         from sklearn.datasets import load_digits

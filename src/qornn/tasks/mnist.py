@@ -59,7 +59,9 @@ class SMnist(Pixels):
     name = "smnist"
     peak = 255
     side = SIDE
-    pen = 2.4
+    pen = 2.8
+    box = 20
+    by_ink = True
 
     validation: int = 10_000
     data_dir: str | None = None

@@ -37,7 +37,9 @@ class Pixels(Task):
     n_o = CLASSES
     peak: ClassVar[int]
     side: ClassVar[int]
-    pen: ClassVar[float]  # width of a stroke, in pixels
+    pen: ClassVar[float]  # these three as in Picture
+    box: ClassVar[int]
+    by_ink: ClassVar[bool] = False
 
     limit: int | None = None  # only the first so many training images, for quick trials
     centre: int = 0  # the pixel that x = 0 stands for
@@ -72,7 +74,7 @@ class Pixels(Task):
     def picture(self) -> Picture:
         """The image and the order in which it is read."""
         order = self.arrange(np.arange(self.side**2)[None])[0]
-        return Picture(self.side, tuple(order.tolist()), self.pen)
+        return Picture(self.side, tuple(order.tolist()), self.pen, self.box, self.by_ink)
 
     def size(self, split: Split) -> int:
         return len(self._images[check_split(split)].labels)

@@ -18,14 +18,16 @@ def facts(program: IntegerProgram, name: str) -> dict[str, Any]:
     named = isinstance(said, list) and len(said) == program.n_o
     image = picture(program)
     per_step = program.input.shape[0] if program.input.shape else 1
-    window = getattr(program.input, "window", 1)  # codes come one at a time
     return {
         "name": name,
         "lines": lines(program),
         "low": low,
         "high": high,
         "inputs": per_step,
-        "channels": per_step // window,
+        "channels": program.input.channels,
+        "window": program.input.window,
+        "ranges": program.input.ranges.tolist(),
+        "hold": program.input.hold,
         "floats": program.input.takes_floats,
         "picture": None if image is None else image._asdict(),
         "states": [

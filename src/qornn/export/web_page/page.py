@@ -23,7 +23,7 @@ from qornn.integer.storage import from_bytes, to_bytes
 
 INDEX: Final = "index.html"
 MODEL: Final = "model.js"
-PARTS: Final = ("network.js", "samples.js", "page.js", "page.css")
+PARTS: Final = ("network.js", "samples.js", "drawing.js", "canvas.js", "picture.js", "strip.js", "page.js", "page.css")
 DOING: Final = "export web"
 _OURS: Final = re.compile(r"<!doctype html>\n<!-- made by qornn \d")
 

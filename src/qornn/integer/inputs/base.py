@@ -51,6 +51,26 @@ class Input(check.Checked, ABC):
         return self.n_i
 
     @property
+    def channels(self) -> int:
+        """Numbers of a sample."""
+        return 1
+
+    @property
+    def window(self) -> int:
+        """Samples that a step reads."""
+        return 1
+
+    @property
+    def hold(self) -> bool:
+        """Whether a sample may be missing."""
+        return False
+
+    @property
+    def ranges(self) -> np.ndarray:
+        """Between which samples the network sees differences: floats where it takes them, else raw.  # (channels, 2)"""
+        return np.array([self.limits])
+
+    @property
     def n_state(self) -> int:
         """Numbers it keeps from step to step, all 0 at the start."""
         return 0

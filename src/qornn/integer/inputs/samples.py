@@ -206,6 +206,17 @@ class Samples(Input):
         return np.divide(units, self.multiplier, out=np.zeros(self.channels), where=self.multiplier > 0)
 
     @property
+    def ranges(self) -> np.ndarray:
+        """Where x_i does not saturate.  # (channels, 2)"""
+        reach = np.ldexp(2.0 ** (self.bits - 1), self.shift.astype(int)) / np.maximum(self.multiplier, 1)
+        offset = self.offset[:, None].astype(np.float64)
+        raw = (offset + np.stack([-reach, reach], 1)).clip(self.low, self.high)
+        if self.raw_scale is not None:
+            return raw * self.raw_scale[:, None]
+        gain = self.gain()[:, None]
+        return raw if self.scale is None else np.divide(raw - offset, gain, out=np.zeros_like(raw), where=gain > 0)
+
+    @property
     def takes_floats(self) -> bool:
         """Whether `from_floats`, and NAME_quantize in C, exist."""
         return self.raw_scale is not None or self.scale is not None

@@ -2,6 +2,8 @@
 /* The network as WebAssembly: one step at a time, on the integers that a device reads. No page is needed here. */
 
 var QORNN_NETWORK = (function () {
+  const MISSING = -32768; // the raw integer of a sample that is not there
+
   function bytes(base64) {
     const text = atob(base64);
     return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
@@ -19,6 +21,7 @@ var QORNN_NETWORK = (function () {
     }
 
     function held(value) {
+      if (facts.hold && (Number.isNaN(value) || value === MISSING)) return MISSING;
       return Math.max(facts.low, Math.min(facts.high, Math.round(value)));
     }
 

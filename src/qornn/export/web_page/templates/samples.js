@@ -48,35 +48,72 @@ var QORNN_SAMPLES = (function () {
     return { shape: sizes, numbers: numbers };
   }
 
-  /* The same of a .csv file; a first line of words is a header. */
-  function csv(text) {
-    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
-    const rows = lines.map((line) => line.split(/[,;\t]/).map((cell) => (cell.trim() === "" ? NaN : Number(cell))));
-    if (rows.length > 1 && rows[0].every(Number.isNaN)) {
-      rows.shift();
-      lines.shift();
-    }
-    const width = rows.length ? rows[0].length : 0;
-    rows.forEach((row, at) => {
-      if (row.length !== width || row.some(Number.isNaN)) {
-        throw new Error("row " + (at + 1) + " of the .csv file must be " + width + " numbers, got " + lines[at].slice(0, 40));
-      }
-    });
-    return { shape: [rows.length, width], numbers: Float64Array.from(rows.flat()) };
+  const ASIDE = ["label", "id", "time", "group"]; // columns of `qornn fit` that hold no samples
+
+  function word(cell) {
+    return cell !== "" && !/^nan$/i.test(cell) && Number.isNaN(Number(cell));
   }
 
-  /* Sequences of rows of so many channels. (T,), (T, C), (N, T) of one channel, or (N, T, C). */
-  function sequences(table, channels) {
-    const { shape, numbers } = table;
-    let count = 1;
-    if (shape.length === 3) {
-      count = shape[0];
-    } else if (shape.length === 2 && channels === 1 && shape[1] > 1) {
-      count = shape[0];
+  /* Rows of a .csv file as `qornn fit` takes them, and as sensors write them: a first line of words is a header. */
+  function csv(text) {
+    const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).filter((line) => line.trim() !== "");
+    if (!lines.length) throw new Error("the .csv file is empty");
+    const mark = ["\t", ";", ","].find((each) => lines[0].includes(each)) || ",";
+    const rows = lines.map((line, at) => ({ at: at + 1, cells: line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")) }));
+    const head = rows[0].cells.map((cell) => cell.toLowerCase());
+    const named = rows.length > 1 && (head.includes("label") || head.every((cell) => cell === "" || word(cell)));
+    const names = named ? head : head.map(() => "sample");
+    const body = named ? rows.slice(1) : rows;
+    if (names[0] === "") names[0] = "id"; // the numbers of rows that pandas writes
+    if (!names.includes("label") && body.every((row) => word(row.cells[names.length - 1] || ""))) names[names.length - 1] = "label";
+    return { names: names, rows: body.map((row) => read(row, names)) };
+  }
+
+  /* { at, numbers, label, id, time } of one row; empty cells at its end are no samples, others are missing ones. */
+  function read(row, names) {
+    const found = { at: row.at, numbers: [] };
+    const bad = (what) => new Error("row " + row.at + " of the .csv file " + what);
+    if (row.cells.length > names.length) throw bad("has " + row.cells.length + " cells of " + names.length + " columns");
+    row.cells.forEach((cell, c) => {
+      if (ASIDE.includes(names[c])) found[names[c]] = cell;
+      else if (word(cell)) throw bad("must be numbers, got " + cell.slice(0, 40));
+      else found.numbers.push(cell === "" ? NaN : Number(cell));
+    });
+    const filled = found.numbers.findLastIndex((value) => !Number.isNaN(value)) + 1;
+    found.filled = found.numbers.slice(0, filled);
+    return found;
+  }
+
+  /* Of a .csv: one sequence per id, per row where there is one channel, or all rows one after another. */
+  function grouped({ names, rows }, channels) {
+    const long = names.includes("id") && names.includes("time");
+    const width = names.filter((name) => !ASIDE.includes(name)).length;
+    if (!long && channels === 1 && width > 1) {
+      return rows.map((row) => labelled(row.filled.map((value) => [value]), row.label));
     }
+    if (width !== channels) {
+      throw new Error("a row must hold " + channels + " numbers, one per channel; the file has " + width + " columns of samples");
+    }
+    const found = new Map();
+    for (const row of rows) {
+      const id = long ? row.id : "";
+      if (!found.has(id)) found.set(id, labelled([], row.label));
+      found.get(id).push(Array.from({ length: width }, (_, c) => (c < row.numbers.length ? row.numbers[c] : NaN)));
+    }
+    return [...found.values()];
+  }
+
+  function labelled(sequence, label) {
+    if (label !== undefined) sequence.label = label;
+    return sequence;
+  }
+
+  /* Of a .npy: (T,), (T, C), (N, T) of one channel, or (N, T, C). */
+  function cut({ shape, numbers }, channels) {
+    const several = shape.length === 3 || (shape.length === 2 && channels === 1 && shape[1] > 1);
+    const count = several ? shape[0] : 1;
     const each = numbers.length / count;
-    const last = shape[shape.length - 1];
-    if (!numbers.length || each % channels || (channels > 1 && last !== channels)) {
+    if (!numbers.length || each % channels || (channels > 1 && shape[shape.length - 1] !== channels)) {
       throw new Error("a row must hold " + channels + " numbers, one per channel; the file has shape " + shape.join(" × "));
     }
     return Array.from({ length: count }, (_, n) =>
@@ -86,13 +123,30 @@ var QORNN_SAMPLES = (function () {
     );
   }
 
+  /* Sequences of rows of so many channels; a missing sample is NaN where the network holds the last one for it. */
+  function sequences(table, { channels, hold }) {
+    const found = table.rows ? grouped(table, channels) : cut(table, channels);
+    found.forEach((sequence, n) =>
+      sequence.forEach((row, t) =>
+        row.forEach((value) => {
+          if (!Number.isFinite(value) && !(hold && Number.isNaN(value))) {
+            throw new Error("sample " + (t + 1) + " of sequence " + (n + 1) + " is missing or infinite");
+          }
+        })
+      )
+    );
+    return found;
+  }
+
   /* Images of side × side numbers, row by row. */
   function images(table, side) {
+    const numbers = table.rows ? Float64Array.from(table.rows.flatMap((row) => row.numbers)) : table.numbers;
     const size = side * side;
-    if (!table.numbers.length || table.numbers.length % size) {
-      throw new Error("an image is " + side + " × " + side + " numbers; the file has shape " + table.shape.join(" × "));
+    if (!numbers.length || numbers.length % size || numbers.some((value) => !Number.isFinite(value))) {
+      throw new Error("an image is " + side + " × " + side + " numbers; the file has " + numbers.length);
     }
-    return Array.from({ length: table.numbers.length / size }, (_, n) => table.numbers.slice(n * size, (n + 1) * size));
+    const labels = table.rows && table.rows.length === numbers.length / size ? table.rows.map((row) => row.label) : [];
+    return Array.from({ length: numbers.length / size }, (_, n) => labelled(numbers.slice(n * size, (n + 1) * size), labels[n]));
   }
 
   return { npy: npy, csv: csv, sequences: sequences, images: images };

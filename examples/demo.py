@@ -1,13 +1,11 @@
-"""`qornn demo`, and the README's table and picture from it: python examples/demo.py --record"""
+"""`qornn demo`, and the record and picture in the documentation from it: python examples/demo.py --record"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import platform
-import re
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -20,21 +18,16 @@ ROOT = Path(__file__).parent.parent
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the runs and the picture")
-    parser.add_argument("--record", action="store_true", help="also update the README and its picture")
+    parser.add_argument("--record", action="store_true", help="also renew results/demo.json and docs/demo.png")
     options = parser.parse_args()
     found = demo(options.out)
-    print(f"\n{block_text(found.rows, found.devices)}")
+    print(f"\n{table(found.rows)}\n\n{verdict(found.devices)}\n")
     if options.record:
         record(found)
 
 
-def block_text(rows: dict[str, dict[str, Any]], devices: dict[str, dict[str, Any]]) -> str:
-    """What the README shows of a record."""
-    return f"{table(rows)}\n\n{verdict(devices)}\n"
-
-
 def record(found: Demo) -> None:
-    """Renew what the README shows, from this run alone."""
+    """Renew what the documentation shows, from this run alone."""
     machine = f"{platform.machine()}, {torch.get_num_threads()} threads"
     content = {
         "version": qornn.__version__,
@@ -49,11 +42,6 @@ def record(found: Demo) -> None:
         json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     (ROOT / "docs" / "demo.png").write_bytes(found.files["picture"].read_bytes())
-    readme = ROOT / "README.md"
-    block = re.compile(r"(<!-- demo: .*? -->\n).*?(<!-- /demo -->)", re.DOTALL)
-    shown = block_text(found.rows, found.devices)
-    text = block.sub(lambda m: m[1] + shown + m[2], readme.read_text(encoding="utf-8"))
-    readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

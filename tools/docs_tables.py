@@ -18,6 +18,7 @@ import overview
 import published
 
 from qornn import zoo
+from qornn.demo.run import table, verdict
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -60,9 +61,8 @@ def with_tables(page: str) -> str:
 
 def demo() -> str:
     """What `make demo` measured."""
-    rows = _record("demo.json")["rows"]
-    lines = [[n, f"{r['value']:.1f} %", f"{r['true_bytes']:,}"] for n, r in rows.items()]
-    return _table(["digits, one pixel per step", "test accuracy", "bytes"], lines)
+    seen = _record("demo.json")
+    return f"{table(seen['rows'])}\n\n{verdict(seen['devices'])}"
 
 
 def host() -> str:

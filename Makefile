@@ -23,7 +23,7 @@ UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS
 
 # Native code has these tests; `make test` runs them on the sanitized build alone, where there is one.
 NATIVE_TESTS := tests/recurrence/test_native.py tests/recurrence/test_hadamard.py tests/recurrence/test_scan.py tests/recurrence/test_mix.py \
-	tests/recurrence/test_native_weights.py tests/recurrence/test_native_layers.py tests/integer/test_engine.py tests/integer/test_engine_structured.py tests/integer/test_engine_stacks.py
+	tests/recurrence/test_native_weights.py tests/recurrence/test_native_layers.py tests/integer/test_engine.py tests/integer/test_session.py tests/integer/test_engine_structured.py tests/integer/test_engine_stacks.py
 C_FILES := $(shell find src tests examples -name '*.[ch]' -o -name '*.cpp')
 PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 # $(call timed,NAME,COMMAND): the seconds of every step are printed at the end.

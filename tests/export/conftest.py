@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # pages.py
+sys.path.append(str(Path(__file__).parent))  # pages.py, calling.py
 sys.path.append(str(Path(__file__).parents[1] / "verify"))  # c_programs.py
 sys.path.append(str(Path(__file__).parents[1] / "integer"))  # strategies.py
 sys.path.append(str(Path(__file__).parents[2] / "tools"))  # chromium.py, drawn_digits.py

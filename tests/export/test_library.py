@@ -3,13 +3,12 @@
 import json
 import re
 import shutil
-import subprocess
 
-import numpy as np
 import pytest
 from c_programs import STRICT, make, needs_gcc
 from c_structured import CASES as STRUCTURED
 from c_structured import structured
+from calling import called
 from stacks import make_stack
 
 from qornn import export
@@ -25,28 +24,11 @@ CATEGORIES = (
 )
 PROPERTIES = ("name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures")
 VERSION = r"\d+\.\d+\.\d+"
-ARDUINO = """
-#include <stdint.h>
-#include <stdio.h>
-enum { A0 };
-static int sample;
-static inline int analogRead(int) { return sample++ % 7; }
-static struct {
-    void begin(long) {}
-    void println(double value) { printf("%.9g\\n", value); }
-} Serial;
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return export.c(make(n_h=5, integer=True), tmp_path_factory.mktemp("library") / "net", name="net", vector_steps=3)
-
-
-def called(*words, **options):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def test_the_folder_has_these_files_and_no_others(folder):
@@ -126,35 +108,6 @@ def test_cmake_builds_tests_installs_and_is_found_again(folder, tmp_path):
     called(CMAKE, "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}")
     called(CMAKE, "--build", user / "build")
     called(user / "build" / "user")
-
-
-@needs_gcc
-@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
-@pytest.mark.parametrize("parts", [{"integer": True}, {"n_o": 1}, {"codes": True, "n_i": 5}])
-def test_the_sketch_streams_through_the_library(tmp_path, parts):
-    """Compiled as the Arduino IDE does: sketch as C++, library as C; with a stand-in for Arduino.h."""
-    program = make(n_h=5, **parts)
-    folder = export.c(program, tmp_path / "net", name="net", vector_steps=1)
-    (tmp_path / "Arduino.h").write_text(ARDUINO)
-    (tmp_path / "main.cpp").write_text(
-        f'#include <Arduino.h>\n#include "{folder}/examples/net/net.ino"\n'
-        "int main() { setup(); for (int t = 0; t < 9; t++) loop(); }\n"
-    )
-    objects = []
-    for source in folder.glob("src/net/*.c"):
-        objects.append(tmp_path / f"{source.stem}.o")
-        called("gcc", "-std=gnu11", "-c", source, "-o", objects[-1])
-    options = ["-std=gnu++11", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", f"-I{folder}/src"]
-    called("g++", *options, tmp_path / "main.cpp", *objects, "-o", tmp_path / "sketch")
-    said = np.array(called(tmp_path / "sketch").split(), float)
-    session = program.session()
-    raw = iter(range(9 * program.n_i))
-    answers = []
-    for _ in range(9):
-        x = next(raw) % 7 % 5 if parts.get("codes") else np.array([next(raw) % 7 for _ in range(program.n_i)])
-        y = session.step(x)
-        answers.append(float(y[0]) if program.n_o == 1 else int(np.argmax(y)))
-    assert said == pytest.approx(answers, rel=1e-7)  # nine digits are printed
 
 
 ESP = """

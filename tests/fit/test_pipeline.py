@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import shutil
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fit_waves import asked, waves
 
 import qornn
 from qornn.errors import DivergenceError, SettingsError
@@ -17,34 +16,10 @@ from qornn.fit import pipeline, width
 from qornn.fit.pipeline import choose, fit
 from qornn.fit.problem import pose
 from qornn.fit.readers import read
-from qornn.fit.settings import Fit
 from qornn.fit.width import Width
-from qornn.verify import VerifyError, verify
+from qornn.verify import verify
 
 KEYS = {"task", "metric", "value", "baseline", "converged", "bits", "activation_bits", "paper", "seconds", "run"}
-
-
-def waves(n, seed, channels=1):
-    random = np.random.default_rng(seed)
-    f = random.uniform(0.5, 2.5, n)
-    x = np.sin(2 * np.pi * f[:, None] * np.arange(16) / 16)[:, :, None] * np.arange(1, channels + 1)
-    return x.astype(np.float32), f
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    """Slow and fast waves, with a class that only the test data has."""
-    (x, f), (x_test, f_test) = waves(160, 0), waves(80, 1)
-    y, y_test = (np.where(v < 1.5, "slow", "fast").astype("U8") for v in (f, f_test))
-    y_test[:3] = "<odd>"
-    path = tmp_path_factory.mktemp("data") / "my waves.npz"
-    np.savez(path, x_train=x, y_train=y, x_test=x_test, y_test=y_test)
-    return path
-
-
-def asked(source, out, **changes):
-    settings = {"map": "bjorck", "n_hidden": 12, "max_epochs": 30, "lr": 2e-2} | changes.pop("estimator", {})
-    return Fit(**{"data": source, "out": out, "targets": ("host",), "estimator": settings, "quiet": True} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -335,152 +310,6 @@ def test_one_width_trains_on_all_training_data_and_not_what_a_comparison_left(ma
     figures = fit(asked(source, tmp_path / "out", bits=(4,)))
     assert (figures["train"], figures["choice"]) == (160, 0)
     assert trained[0] == [4]
-
-
-def test_a_window_that_the_shortest_test_sequence_fills(tmp_path):
-    (x, f), (x_test, f_test) = waves(60, 0), waves(20, 1)
-    y, y_test = (np.where(v < 1.5, 0, 1) for v in (f, f_test))
-    x, x_test = np.tile(x, (1, 10, 1)), np.tile(x_test, (1, 10, 1))  # 160 steps
-    lengths = np.full(20, 160)
-    lengths[7] = 64  # 32 steps of two samples
-    np.savez(tmp_path / "w.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test, lengths_test=lengths)
-    quick = {"estimator": {"max_epochs": 2, "n_hidden": 64}}
-    figures = fit(asked(tmp_path / "w.npz", tmp_path / "out", **quick))
-    assert figures["window"] == 2
-    assert qornn.load(tmp_path / "out" / "model.qornn").n_i == 2
-    assert "A step takes 2 samples" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    with pytest.raises(SettingsError, match="sequence 7 has 64 samples, less than one step of window=65"):
-        fit(asked(tmp_path / "w.npz", tmp_path / "other", estimator={"window": 65}))
-    assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.slow
-def test_values_are_learned_in_their_own_units(tmp_path):
-    x, f = waves(160, 0, channels=2)
-    x[:, :, 1] = 3  # constant
-    lengths = np.where(np.arange(160) % 2, 16, 14)
-    np.savez(tmp_path / "v.npz", x=x, y=100 + 10 * f, lengths=lengths)
-    figures = fit(asked(tmp_path / "v.npz", tmp_path / "out", estimator={"max_epochs": 40}))
-    assert (figures["task"], figures["metric"]) == ("regress", "R2")
-    assert figures["value"] > 0.5 > 0 >= figures["baseline"]
-    assert figures["split"] == {"test": "at random, 32 of 160 sequences", "choice": None, "validation": None}
-    assert (figures["classes"], figures["latency"]) == ([], None)
-    assert any("channel 1 is constant" in note for note in figures["notes"])
-    assert any("32 of 160 sequences, drawn with seed 0, are held out" in note for note in figures["notes"])
-    html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "mean absolute error" in html
-    assert "14 to 16" in html
-
-
-def test_class_weight_is_for_classes(tmp_path):
-    x, f = waves(20, 0)
-    np.savez(tmp_path / "v.npz", x=x, y=f)
-    with pytest.raises(SettingsError, match="--class-weight is for classes"):
-        fit(asked(tmp_path / "v.npz", tmp_path / "out", estimator={"class_weight": "balanced"}))
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.fixture(scope="module")
-def grouped(tmp_path_factory):
-    """A rare class and twelve people, fitted by group with balanced accuracy."""
-    x, f = waves(360, 0)
-    folder = tmp_path_factory.mktemp("grouped")
-    y, people = np.where(f < 1, "slow", "fast"), np.arange(360) % 12
-    np.savez(folder / "d.npz", x=x, y=y, groups=people)
-    return folder / "out", fit(asked(folder / "d.npz", folder / "out", bits=(3, 4), metric="balanced"))
-
-
-def test_every_part_is_held_out_by_group_and_said_so(grouped):
-    out, figures = grouped
-    assert figures["split"] == {
-        "test": "by group, 2 of 12 groups",
-        "choice": "by group, 2 of 10 groups",
-        "validation": "by group, 1 of 8 groups",
-    }
-    html = (out / "report.html").read_text(encoding="utf-8")
-    assert all(how in html for how in figures["split"].values())
-
-
-def test_balanced_accuracy_is_measured_and_chooses(grouped):
-    out, figures = grouped
-    assert (figures["metric"], figures["baseline"]) == ("balanced accuracy", 50.0)
-    recalls = [c["recall"] for c in figures["classes"]]
-    assert figures["value"] == pytest.approx(np.mean(recalls))
-    assert [c["class"] for c in figures["classes"]] == ["fast", "slow"]
-    assert sum(c["test"] for c in figures["classes"]) == figures["test"] == 60
-    assert json.loads((out / "fit.json").read_text())["facts"]["metric"] == "balanced accuracy"
-    html = (out / "report.html").read_text(encoding="utf-8")
-    assert "recall" in html
-    assert "precision" in html
-    assert "Balanced accuracy" in html
-
-
-def test_another_metric_is_another_fit(grouped):
-    out, _ = grouped
-    with pytest.raises(SettingsError, match="metric balanced accuracy, now accuracy"):
-        fit(asked(out.parent / "d.npz", out))
-
-
-def test_the_latency_is_in_the_figures_and_the_report(grouped):
-    out, figures = grouped
-    latency = figures["latency"]
-    assert latency["sequences"] == 60
-    assert 1 <= latency["median"] <= latency["p90"] <= 16
-    html = (out / "report.html").read_text(encoding="utf-8")
-    assert "Warm-up latency" in html
-    assert f"{latency['right']} of 60" in html
-
-
-def test_a_rerun_says_the_same_split_and_latency(grouped, monkeypatch):
-    out, figures = grouped
-    monkeypatch.setattr(width, "train", None)
-    again = fit(asked(out.parent / "d.npz", out, bits=(3, 4), metric="balanced"))
-    assert {**again, "seconds": 0} == {**figures, "seconds": 0}
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"metric": "balance"}, "unknown metric 'balance'"),
-        ({"bits": (12,)}, r"bits must be in 2\.\.8, got 12"),
-        ({"bits": ()}, "bits is empty"),
-        ({"targets": ("cortex-m5",)}, "Did you mean 'cortex-m55'"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"name": "2fast"}, "C identifier"),
-        ({"estimator": {"map": "bjork"}}, "Did you mean 'bjorck'"),
-        ({"estimator": {"n_hidden": 0}}, "n_hidden must be"),
-        ({"estimator": {"width": 8}}, "width=8 is only for map='rotations'"),
-        ({"estimator": {"map": "rotations", "pairs": 8}}, "pairs=8 and n_hidden=12"),
-        ({"estimator": {"max_epochs": 0}}, "max_epochs must be"),
-        ({"estimator": {"activation_bits": 20}}, r"activation_bits must be in 4\.\.16, got 20"),
-    ],
-)
-def test_bad_settings_are_refused_before_anything_is_read(changes, words, tmp_path):
-    with pytest.raises(SettingsError, match=words):
-        asked(tmp_path / "none.npz", tmp_path / "out", **changes)
-
-
-@pytest.mark.parametrize(
-    ("stem", "name"), [("ECG5000", "ecg5000"), ("my  waves-2", "my_waves_2"), ("int", "model"), ("9", "model")]
-)
-def test_the_c_is_named_after_the_data_where_c_allows_it(stem, name, tmp_path):
-    assert asked(tmp_path / f"{stem}.npz", tmp_path).c_name == name
-
-
-def test_what_cannot_be_verified_here_is_skipped_by_name_unless_it_was_asked_for(tmp_path, monkeypatch):
-    def refuse(out, target):
-        raise VerifyError("no C compiler found")
-
-    monkeypatch.setattr(pipeline, "verify", refuse)
-    monkeypatch.setattr(pipeline, "find_spec", lambda tool: None if tool == "ziglang" else tool)
-    plain = asked(tmp_path / "d.npz", tmp_path, targets=None)
-    checked, skipped = pipeline._verify(plain, lambda text: None)
-    assert not checked
-    assert re.match(r"cortex-m4 was not emulated: ziglang not installed; pip install 'qornn\[mcu\]'", skipped[0])
-    assert skipped[1] == "not verified on host: no C compiler found"
-    checked, skipped = pipeline._verify(replace(plain, targets=("rv32",)), lambda text: None)
-    assert checked == [{"target": "rv32", "exact": None, "error": "no C compiler found"}]
-    assert not skipped
 
 
 @pytest.mark.usefixtures("one_emulator")

@@ -194,3 +194,8 @@ def stacks(draw, **fixed):
         "relu": draw(st.booleans()),
     }
     return make_stack(draw(st.integers(0, 2**32 - 1)), **{**shape, **fixed})
+
+
+def samples(n, bits=8):
+    top, zero = 2 ** (bits - 1), np.zeros(n, int)
+    return Samples(bits=bits, alpha=1.0, low=-top, high=top - 1, offset=zero, multiplier=zero + 1, shift=zero)

@@ -108,7 +108,7 @@ def test_a_stream_halves_its_sums_for_ever(steps_max):
 
 def test_a_stack_may_hold_layers_of_every_kind():
     """A paper's layer between mixes, one after rotations, and rotations last."""
-    from test_engine import build
+    from engine_programs import build
 
     inner = build(3, n_h=9, n_i=4, activation="modrelu", requant="multiplier").layers[0]
     stack = make_stack(6, layers=1, width=4, pairs=3, steps="mean", steps_max=12)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import R
-from stacks import whole
+from stacks import samples, whole
 from strategies import round_exactly
-from test_rotations import samples
 
 from qornn.errors import ProgramError
 from qornn.integer.inputs import Codes

@@ -8,21 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import R
-from stacks import make_turns, whole
+from stacks import make_turns, samples, whole
 from strategies import round_exactly
 
 from qornn.errors import ProgramError
-from qornn.integer.inputs import Codes, Samples
+from qornn.integer.inputs import Codes
 from qornn.integer.layers import Rotations
 from qornn.integer.layout import DEVICE
 from qornn.integer.matrices import Matrix
 from qornn.integer.requant import LIMIT
 from qornn.integer.state import Units
-
-
-def samples(n, bits=8):
-    top, zero = 2 ** (bits - 1), np.zeros(n, int)
-    return Samples(bits=bits, alpha=1.0, low=-top, high=top - 1, offset=zero, multiplier=zero + 1, shift=zero)
 
 
 def rotations(turns, U, shift=None, bits=8, lambda_bits=8, weight_bits=8):

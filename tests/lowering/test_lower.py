@@ -19,7 +19,7 @@ from qornn.lowering.lower import lower
 from qornn.lowering.score import score
 from qornn.model import OrthogonalRNN
 from qornn.quant import IdentityOffset, Uniform
-from qornn.tasks import make_task
+from qornn.tasks import Batch, make_task
 
 generator = torch.Generator().manual_seed(0)
 
@@ -316,6 +316,17 @@ def test_the_report_says_what_alpha_h_is(digits):
     assert report["alpha_h_rule"] == 99.9
     assert report["percentiles"]["99.9"] == report["alpha_h"]
     assert report["checked_sequences"] >= 64
+
+
+def test_the_report_says_how_long_sequences_are_if_all_are_equally_long():
+    def steps(data):
+        return lower(network(), data, quiet=True).provenance["lowering"]["steps"]
+
+    padded = Batch(signals(), torch.zeros(40), torch.full((40,), 9))
+    assert steps(signals(T=25)) == 25
+    assert steps([padded]) == 9
+    assert steps([signals(T=25), signals(T=24)]) is None
+    assert steps([padded, signals(T=25)]) is None
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan])

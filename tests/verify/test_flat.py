@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 from c_programs import needs_gcc
 
-from qornn import export
 from qornn.errors import SettingsError
-from qornn.integer.storage import load
 from qornn.verify import VerifyError, verify
-from qornn.verify.folder import find
 
 pytestmark = needs_gcc
 KINDS = ["dense", "shifted", "structured", "stack"]
@@ -115,10 +112,3 @@ def test_an_edited_example_is_a_note_and_never_runs(flat):
 def test_an_avr_chip_is_refused_with_the_way_out(flat):
     with pytest.raises(VerifyError, match=r"int of 32 bits.*export again: `qornn export .*net\.qornn --to c -o "):
         verify(flat, "atmega328p")
-
-
-def test_exported_again_it_is_a_library(flat):
-    export.c(load(flat / "net.qornn"), flat, name="net", vector_steps=3)
-    assert not list(flat.glob("*.[ch]"))
-    assert not find(flat).flat
-    assert verify(flat).exact

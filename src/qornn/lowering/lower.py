@@ -12,12 +12,12 @@ from qornn.integer.state import Source
 from qornn.lowering.calibrate import SEQUENCES, Calibration, calibrate
 from qornn.lowering.check import check_outputs, check_states
 from qornn.lowering.choices import PAPER_BITS, check_choices, check_trained_bits, refuse_choices
-from qornn.lowering.inputs import check_trained, input_of
+from qornn.lowering.inputs import check_trained, input_of, lengths_of
 from qornn.lowering.layer import Choices, Lower, Lowered, lowering_of
 from qornn.lowering.refit import refit as train_readout
 from qornn.lowering.source import Network, open_source, provenance_of
 from qornn.lowering.weights import readout_of, refuse_non_finite
-from qornn.tasks import Task
+from qornn.tasks import Batch, Task
 from qornn.train.surroundings import own_torch
 
 
@@ -117,7 +117,14 @@ def _report(
         for made, states, found in zip(lowered, seen.layers, counts, strict=True)
     ]
     common = {**chosen, "sequences": seen.sequences, "checked_sequences": sum(len(part.x) for part in seen.batches)}
+    lengths = {int(length) for part in seen.batches for length in _lengths(part)}
+    common["steps"] = lengths.pop() if len(lengths) == 1 else None  # of a sequence, where all are equally long
     return {**common, **layers[0]} if len(layers) == 1 else {**common, "layers": layers}
+
+
+def _lengths(part: Batch) -> Any:
+    lengths = lengths_of(part)
+    return [part.x.shape[1]] if lengths is None else lengths
 
 
 def _check_refit(refit: int, model: Network, task: Task | None, readout: str | None) -> None:

@@ -151,19 +151,10 @@ def _scan_gradients(
 
 
 def scan_pass_back(
-    scale: float,
-    wanted: bool,
-    dstates: Tensor | None,
-    dlast: Tensor | None,
-    x: Tensor,
-    U: Tensor,
-    a: Tensor,
-    b: Tensor,
-    z0: Tensor,
-    lengths: Tensor | None,
-    states: Tensor,
+    scale: float, wanted: bool, dstates: Tensor | None, dlast: Tensor | None, *kept: Any
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of x, U, a, b and z0, of what is known to fit and to be dense."""
+    """Gradients of x, U, a, b and z0, of what is known to fit and to be dense: the forward pass kept it."""
+    x, U, a, b, z0, lengths, states = kept
     dx, (dU, da, db, dz0) = pool.empty(*x.shape) if wanted else None, map(torch.empty_like, (U, a, b, z0))
     problem = problem_of(states, a, b, z0, lengths, 0, scale)
     gradients = Gradients(*map(address, (dstates, dlast, None, da, db, dz0)))

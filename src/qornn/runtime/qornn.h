@@ -23,7 +23,7 @@ extern "C" {
 #define QORNN_INLINE static inline
 #endif
 
-/* Called once a sequence: small rather than fast. */
+/* Called once per sequence: small rather than fast. */
 #if defined(__GNUC__)
 #define QORNN_RARE __attribute__((cold))
 #else

@@ -60,7 +60,7 @@ QORNN_INLINE void qornn_quantize(const qornn_input *p, const int16_t *raw, int16
     qornn_fill_up(p, x, p->n_i);
 }
 
-/* Samples that are remembered, one a channel. */
+/* Samples that are remembered, one per channel. */
 QORNN_INLINE size_t qornn_remembers(const qornn_input *p) { return p->differences || p->hold ? p->channels : 0; }
 
 /* sign(d) ilog|d|: 4 (e + 1) plus the two bits below the leading one, which is bit e; at most 67 of two samples. */

@@ -35,8 +35,8 @@
         : "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
 /* clang-format on */
 
-/* ISO C promises 4095 characters a string; whoever takes this assembly takes more. Assembler macros would be shorter, but
-   compilers tell the size of assembly by counting its lines, and must know it to reach their constants. */
+/* ISO C promises 4095 characters per string; whoever takes this assembly takes more. Assembler macros would be shorter,
+   but compilers tell the size of assembly by counting its lines, and must know it to reach their constants. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 QORNN_INLINE void qornn_plane(unsigned f, const QORNN_FLASH uint32_t *rows, size_t stride, size_t words,

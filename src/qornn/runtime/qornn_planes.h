@@ -6,7 +6,7 @@
        f      2    2,1    4    4,1    4,2    4,2,1    8
 
    A row is its planes one after another, each in whole 32-bit words of 32/f weights (qornn_plane.h). So a row
-   takes exactly k bits a weight and its padding, and
+   takes exactly k bits per weight and its padding, and
 
        sum w h = sum over planes 2^(bits before it) (plane . h) - 2^(k-1) sum h
 

@@ -11,7 +11,7 @@ QORNN_INLINE int32_t qornn_seen(const int16_t *narrow, const int32_t *wide, int3
     return unit & ~(unit >> 31 & hidden);
 }
 
-/* Two fields a byte, the usual width: no field is looked for. */
+/* Two fields per byte, the usual width: no field is looked for. */
 QORNN_INLINE void qornn_stream_halves(const QORNN_FLASH uint8_t *V, const QORNN_FLASH int32_t *b_o, size_t n_o,
                                       size_t n_h, int32_t hidden, const int16_t *narrow, const int32_t *wide,
                                       int32_t *y) {

@@ -200,7 +200,7 @@ QORNN_INLINE size_t qornn_line(const qornn_recurrent *p, size_t i) {
     return spread / lines + i + (i >= lines - spread % lines ? 1u : 0u);
 }
 
-/* work is room for one sum a line. */
+/* work is room for one sum per line. */
 QORNN_INLINE void qornn_delay(const qornn_recurrent *p, const int16_t *x, size_t code, int16_t *h, int32_t *work) {
     const size_t lines = p->block;
     int32_t along = 1; /* sqrt(lines): what all rows are in units of */

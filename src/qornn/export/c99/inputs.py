@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from qornn._io.text import counted
 from qornn.export.c99.arrays import array
 from qornn.export.c99.folder import fill
 from qornn.export.c99.layers import Kept, Member, cleared
@@ -47,6 +48,8 @@ def _codes(part: Codes, name: str, room: int) -> InputCode:
             "declared": f"int32_t code; /* from 0 to {part.size - 1} */",
             "example_argument": "x[0]",
             "step_comment": comment,
+            "sketch": "code",
+            "sketch_units": "",
         },
     )
 
@@ -73,8 +76,23 @@ def _samples(part: Samples, name: str, room: int) -> InputCode:
             "declared": f"int16_t x[{name}_N_I]; /* raw samples of one step, one of each channel in turn */",
             "example_argument": "x",
             "step_comment": f"/* One step of {name}_N_I raw samples, {limits} */",
+            "sketch": "raw" if part.raw_scale is None else "float",
+            "sketch_units": "\n".join(_units(part)),
+            "missing": f" {MISSING if part.raw_scale is None else 'NaN'} is a missing sample." * part.hold,
+            "channels": str(part.channels),
+            "order": f"{counted(part.window, 'sample')} of each channel" + (", one after another" * (part.window > 1)),
         },
     )
+
+
+def _units(part: Samples) -> list[str]:
+    """What samples mean, channel by channel."""
+    if part.raw_scale is not None:
+        return [f"{part.low * unit:.6g} to {part.high * unit:.6g} in units of {unit:.3g}" for unit in part.raw_scale]
+    if part.scale is None:
+        return []
+    rows = zip(part.gain(), part.offset, strict=True)
+    return [f"{gain:.6g} * sample + {offset} of a sample in the unit of the training data" for gain, offset in rows]
 
 
 def _quantize(samples: Samples, name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from qornn import __version__
+from qornn.export.c99 import sketch
 from qornn.export.c99.facts import facts, plain
 from qornn.export.c99.folder import fill
 from qornn.integer.program import IntegerProgram
@@ -29,10 +30,10 @@ FILES: Final = {  # where each lies, and its template
 def files_of(program: IntegerProgram, words: Mapping[str, object], header: str) -> dict[str, str]:
     """All these files; `header` is the text of NAME.h, whose names the Arduino IDE colours."""
     name = str(words["name"])
-    words = {**words, **_words(program, name, header), **_sketch(words)}
+    words = {**words, **_words(program, name, header)}
     found = {file: fill(template, words) for file, template in FILES.items()}
     found["library.json"] = _library_json(name, str(words["sentence"]))
-    found[f"examples/{name}/{name}.ino"] = fill("sketch.ino", words)
+    found[f"examples/{name}/{name}.ino"] = sketch.text(program, words)
     return found
 
 
@@ -72,18 +73,3 @@ def _library_json(name: str, sentence: str) -> str:
         "build": {"srcDir": "src", "includeDir": "src", "srcFilter": f"+<{name}/*.c>"},
     }
     return json.dumps(manifest, indent=2) + "\n"
-
-
-def _sketch(words: Mapping[str, object]) -> dict[str, str]:
-    """What the sketch reads, and how it prints the answer."""
-    name, y_type = words["name"], words["y_type"]
-    codes = words["argument"] == "code"
-    stub = "read_code" if codes else "read_samples"
-    several = f"    Serial.println({name}_classify(&state));"
-    one = f"    {y_type} y[{name}_N_O];\n    {name}_predict(&state, y);\n    Serial.println(y[0]);"
-    return {
-        "stub_name": stub,
-        "sketch_stub": fill(f"sketch_{stub}.ino", words),
-        "sketch_step": fill("sketch_step_code.ino" if codes else "sketch_step.ino", words),
-        "sketch_answer": several if words["classify_h"] else one,
-    }

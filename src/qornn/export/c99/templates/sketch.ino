@@ -1,13 +1,12 @@
-/* Streams samples through @name@ and prints its answer. Replace @stub_name@ by your sensor. */
+/* Feeds samples to @name@ and prints its answers. Replace @sketch_source@ by your own. */
 #include <@name@.h>
-
+@sketch_begin@
 static @name@_state state;
-@sketch_stub@
+@sketch_read@
 void setup() {
     Serial.begin(115200);
-    @name@_init(&state); /* again before every new sequence */
+    @name@_init(&state); /* @sketch_init@ */
 }
 
 void loop() {
-@sketch_step@@sketch_answer@
-}
+@sketch_step@@sketch_answer@}

@@ -200,7 +200,7 @@ def test_what_cannot_be_is_refused(changes, message):
 
 
 def test_floats_have_no_mean():
-    with pytest.raises(ProgramError, match=r"a mean is read out in integers.*IntReadout"):
+    with pytest.raises(ProgramError, match=r"a mean must be read out in integers.*IntReadout"):
         FloatReadout(V=np.ones((1, 2)), b_o=[0.0], scale=1.0, steps="mean")
 
 

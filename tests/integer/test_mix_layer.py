@@ -117,10 +117,10 @@ def test_a_sum_just_past_32_bits_is_refused():
         with pytest.raises(ProgramError, match=r"can reach 2147483648, but the 32-bit .*1 inputs of 8 bits"):
             mix([[7]], [bias], [0]).check(source)
     mix([[7]], [exact - 2**20], [21]).check(source)  # and half of 2^21
-    with pytest.raises(ProgramError, match="can reach 2147483648, past"):
+    with pytest.raises(ProgramError, match="can reach 2147483648, but"):
         mix([[7]], [exact - 2**20 + 1], [21]).check(source)
     mix([[7]], [2**20 - 7 * 127 - 1], [-11]).check(source)  # shifted to the left
-    with pytest.raises(ProgramError, match="can reach 2147483648, past"):
+    with pytest.raises(ProgramError, match="can reach 2147483648, but"):
         mix([[7]], [2**20 - 7 * 127], [-11]).check(source)
 
 

@@ -178,7 +178,7 @@ def test_the_half_that_rounding_adds_counts():
     """e = −24: half alone is 2^30, and at −25 2^31."""
     layer = rotations([(0, 0)], [[1], [0]], [-24, 0])
     layer.check(Units(n_i=1, bits=8))
-    with pytest.raises(ProgramError, match="can reach 2147483775, past"):
+    with pytest.raises(ProgramError, match="can reach 2147483775, but"):
         replace(layer, shift=[-25, 0]).check(Units(n_i=1, bits=8))
 
 

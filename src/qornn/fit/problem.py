@@ -135,9 +135,9 @@ def _with_choice(
         return train, train, None, []
     held = hold_out(train, CHOICE, seed, stream=12, by_class=by_class)
     if held.sum() < FEWEST:
-        note = f"fewer than {FEWEST} sequences could be held out to choose the bits; training data chooses them"
+        note = f"fewer than {FEWEST} sequences could be held out to choose the bits; the training data is used instead"
         return train, train, None, [note]
-    note = f"{held.sum()} training sequences are held out to choose the bits; one width alone trains on them too"
+    note = f"{held.sum()} training sequences are held out to choose the bits; a single width trains on them too"
     return train.rows(~held), train.rows(held), described(train, held, by_class=by_class), [note]
 
 

@@ -188,7 +188,7 @@ def test_eval_accepts_weights_that_no_network_can_use():
 
 def test_a_network_without_memory_can_be_put_into_evaluation_mode():
     with torch.device("meta"):
-        model = OrthogonalRNN(4, 8, 3, map="free")
+        model = OrthogonalRNN(4, 8, 3)  # a map that decides on numbers
     assert not model.eval().training
 
 

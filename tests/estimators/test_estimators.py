@@ -356,7 +356,7 @@ def test_divergence_is_said_in_the_estimators_words():
         ({"max_epochs": 0}, "max_epochs"),
         ({"random_state": -1}, "random_state"),
         ({"activation_bits": 40}, "activation_bits"),
-        ({"class_weight": {"slow": 0, "fast": 1}}, "class_weight of 'slow' is 0; weights are positive"),
+        ({"class_weight": {"slow": 0, "fast": 1}}, "class_weight of 'slow' is 0; weights must be positive"),
     ],
 )
 def test_bad_settings_are_refused_in_fit(settings, words):

@@ -85,7 +85,7 @@ def test_a_device_that_is_not_there_is_refused_in_words_of_both(device):
 
 
 def test_weights_of_classes_are_finite():
-    with pytest.raises(SettingsError, match="class_weight of 'slow' is inf; weights are positive"):
+    with pytest.raises(SettingsError, match="class_weight of 'slow' is inf; weights must be positive"):
         small(max_epochs=1, class_weight={"slow": float("inf"), "fast": 1}).fit(X, labels(F))
 
 

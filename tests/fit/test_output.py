@@ -155,7 +155,7 @@ def test_kill_9_of_a_process_leaves_a_folder_to_go_on_in(asked, tmp_path):
 def test_a_part_of_the_user_s_own_is_no_leftover(asked, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / ".foo.part").write_text("mine")
-    with pytest.raises(SettingsError, match="holds other files than a fit"):
+    with pytest.raises(SettingsError, match="does not hold a fit"):
         fit(asked("out"))
     (tmp_path / "out" / ".foo.part").unlink()
     fit(asked("out"))

@@ -242,7 +242,7 @@ def test_a_folder_of_other_data_is_refused(made, tmp_path):
 def test_a_folder_or_file_of_somebody_else_is_refused_before_training(source, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(SettingsError, match="holds other files than a fit"):
+    with pytest.raises(SettingsError, match="does not hold a fit"):
         fit(asked(source, tmp_path / "mine"))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     with pytest.raises(SettingsError, match="is a file"):

@@ -71,7 +71,7 @@ def test_too_few_to_choose_on_are_said():
     problem = posed(part([0, 1] * 20), part([0, 1], seed=1), choose=True)
     assert not problem.chooses
     assert len(problem.train) == 40
-    assert "training data chooses them" in problem.notes[0]
+    assert "the training data is used instead" in problem.notes[0]
 
 
 def test_unseen_test_labels_are_counted_as_wrong_and_told():

@@ -99,5 +99,5 @@ def test_narrow_samples_round_nearly_as_wide_ones(seed, bits, window, log_alpha)
 
 
 def test_what_no_narrow_multiplier_holds_is_refused():
-    with pytest.raises(SettingsError, match="past products of 32 bits; change input_bits"):
+    with pytest.raises(SettingsError, match="too large for 32-bit products; change input_bits"):
         make_samples(-(2**15), 2**15 - 1, 1.0, channels=1, bits=16, alpha=1e-9, narrow=True)

@@ -189,7 +189,7 @@ def test_one_step_more_than_is_proved_is_refused_with_the_way_out():
         ({"steps_max": 5}, "steps_max of a mean must be even, so that T can be halved, got 5"),
         ({"steps_max": 0}, r"steps_max of a mean must be a whole number in 2\.\."),
         ({"steps_max": None}, r"steps_max of a mean must be a whole number in 2\.\..*got None"),
-        ({"steps": "last"}, "steps_max is of a mean alone, got 4"),
+        ({"steps": "last"}, "steps_max is only for the readout of a mean, got 4"),
         ({"mix": True}, "mix transforms the last state before it is read out; this program reads out the mean of all"),
     ],
 )
@@ -200,7 +200,7 @@ def test_what_cannot_be_is_refused(changes, message):
 
 
 def test_floats_have_no_mean():
-    with pytest.raises(ProgramError, match=r"a mean is read out in integers.*IntReadout"):
+    with pytest.raises(ProgramError, match=r"a mean must be read out in integers.*IntReadout"):
         FloatReadout(V=np.ones((1, 2)), b_o=[0.0], scale=1.0, steps="mean")
 
 

@@ -104,7 +104,7 @@ def test_a_bound_past_32_bits_is_refused():
     assert with_readout(readout, 14).accumulator_bound == largest < LIMIT
     assert with_readout(replace(readout, bias=[1 - LIMIT + largest]), 14).accumulator_bits == 32
     for wrong, k_a in ((replace(readout, bias=[LIMIT - largest]), 14), (readout, 15)):
-        with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+        with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
             with_readout(wrong, k_a)
 
 

@@ -113,20 +113,20 @@ def test_a_sum_just_past_32_bits_is_refused():
     mix([[7]], [exact], [0]).check(source)
     mix([[7]], [-exact], [0]).check(source)
     for bias in (exact + 1, -exact - 1):
-        with pytest.raises(ProgramError, match=r"can reach 2147483648, past the 32-bit .*1 inputs of 8 bits"):
+        with pytest.raises(ProgramError, match=r"can reach 2147483648, but the 32-bit .*1 inputs of 8 bits"):
             mix([[7]], [bias], [0]).check(source)
     mix([[7]], [exact - 2**20], [21]).check(source)  # and half of 2^21
-    with pytest.raises(ProgramError, match="can reach 2147483648, past"):
+    with pytest.raises(ProgramError, match="can reach 2147483648, but"):
         mix([[7]], [exact - 2**20 + 1], [21]).check(source)
     mix([[7]], [2**20 - 7 * 127 - 1], [-11]).check(source)  # shifted to the left
-    with pytest.raises(ProgramError, match="can reach 2147483648, past"):
+    with pytest.raises(ProgramError, match="can reach 2147483648, but"):
         mix([[7]], [2**20 - 7 * 127], [-11]).check(source)
 
 
 def test_bounds_of_hostile_shifts_do_not_wrap():
     layer = mix([[7]], [2**31 - 1], [-31], [[7]], [31])
     source = Units(n_i=1, bits=16, skip=Units(n_i=1, bits=16))
-    with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+    with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
         layer.check(source)
     assert layer.bounds(source)[0][0] == ((7 * 32767 << 31) + 7 * 32767 + 2**31 - 1) << 31
 
@@ -141,8 +141,8 @@ GIVEN = {"C": [[1], [2]], "bias": [0, 0], "shift": [0, 0]}
         ({"bias": [0, 2**31]}, "the bias of a mix must lie in"),
         ({"shift": [0, 0, 0]}, r"the shifts of a mix must have shape \(2\), got \(3,\)"),
         ({"shift": [0, -32]}, r"the shifts of a mix must lie in -31\.\.31, got -32\.\.0"),
-        ({"S": [[1], [1]]}, "a mix with a skip has S and apart, one without has neither"),
-        ({"apart": [0, 0]}, "a mix with a skip has S and apart, one without has neither"),
+        ({"S": [[1], [1]]}, "a mix with a skip needs S and apart, and a mix without a skip has neither"),
+        ({"apart": [0, 0]}, "a mix with a skip needs S and apart, and a mix without a skip has neither"),
         ({"S": [[1]], "apart": [0, 0]}, "S must have a row for each of the 2 of C, got 1"),
         ({"S": [[1], [1]], "apart": [0, 99]}, r"the shifts between C and S must lie in -31\.\.31"),
         ({"C": None}, "C cannot be a NoneType"),
@@ -159,7 +159,7 @@ def test_a_wrong_skip_is_refused_with_both_widths():
     layer.check(source)
     with pytest.raises(ProgramError, match="S reads 2 numbers, and is given 5"):
         layer.check(replace(source, skip=Units(n_i=5, bits=8)))
-    with pytest.raises(ProgramError, match="S reads 2 numbers that the layer before was given, and this is the first"):
+    with pytest.raises(ProgramError, match="input of the layer before, but this is the first layer"):
         layer.check(samples(1))
     with pytest.raises(ProgramError, match="C reads 1 numbers, and is given 4"):
         layer.check(replace(source, n_i=4))

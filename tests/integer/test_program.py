@@ -62,8 +62,8 @@ SHIFTS = {"shift_W": 0, "shift_U": 0}
         ({"activation": ModReLU(bias=[1, 2, 3])}, r"the bias must be \(2,\), got \(3,\)"),
         ({"requant": rows(3)}, r"multipliers and shifts must be \(2,\), got \(3,\)"),
         ({"requant": Thresholds(values=np.arange(8), **SHIFTS)}, "4-bit states take 7 thresholds, got 8"),
-        ({"requant": Table(values=[0, 8], **SHIFTS)}, "the table leads past the largest state 7"),
-        ({"requant": Table(values=[0, 32767, 7], **SHIFTS)}, "the table leads past the largest state 7"),
+        ({"requant": Table(values=[0, 8], **SHIFTS)}, "the table holds states above the largest, 7"),
+        ({"requant": Table(values=[0, 32767, 7], **SHIFTS)}, "the table holds states above the largest, 7"),
         ({"W": WITH_IDENTITY}, 'the identity offset needs the multipliers M_I; lower with scheme="per-row"'),
         ({"W": WITH_IDENTITY, "requant": rows()}, "the identity offset needs the multipliers M_I"),
         ({"requant": rows(M_I=[1, 1])}, "M_I multiplies the identity offset, which this W does not have"),
@@ -99,12 +99,12 @@ def test_an_accumulator_that_could_overflow_is_refused_with_the_numbers_and_the_
     assert at_the_edge.accumulator_bound == 2147418112
     assert at_the_edge.accumulator_bits == 32
     message = (
-        r"can reach 2151612288, past the 32-bit accumulator's 2147483647 \(n_h=513, weights 8 bits, states 16 bits, "
-        r"inputs 2 bits\); use fewer activation bits, weight bits or input bits"
+        r"can reach 2151612288, but the 32-bit accumulator holds at most 2147483647 \(n_h=513, weights 8 bits, "
+        r"states 16 bits, inputs 2 bits\); use fewer activation bits, weight bits or input bits"
     )
     with pytest.raises(ProgramError, match=message):
         single(**wide(513))
-    with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+    with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
         single(**wide(513, requant=rows(513)))
 
 
@@ -121,7 +121,7 @@ def test_the_proof_does_not_overflow_itself(shift):
         "readout": FloatReadout(V=[[1.0]], b_o=[0.0], scale=1.0),
         "requant": Multiplier(multiplier=1, shift=1, shift_W=0, shift_U=shift),
     }
-    with pytest.raises(ProgramError, match=f"can reach {2 ** (34 + shift)}, past the 32-bit"):
+    with pytest.raises(ProgramError, match=f"can reach {2 ** (34 + shift)}, but the 32-bit"):
         single(**parts(**changes))
 
 
@@ -129,7 +129,7 @@ def test_the_bias_counts_in_the_accumulator():
     limit = 2**31 - 1 - 15
     assert single(**parts(activation=ModReLU(bias=[limit, 0]))).accumulator_bound == 2**31 - 1
     for bias in ([limit + 1, 0], [0, -limit - 1], [2**62, 0], [-(2**62), 2**62]):
-        with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+        with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
             single(**parts(activation=ModReLU(bias=bias)))
 
 
@@ -147,7 +147,7 @@ def test_an_integer_readout_that_could_overflow_is_refused():
     edge = IntReadout(V=[[127, 127]], bias=[2**31 - 1 - 1778], scale=1.0)
     assert single(**parts(readout=edge)).accumulator_bound == 2**31 - 1
     for bias in (2**31 - 1777, -(2**31) + 1778):
-        with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+        with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
             single(**parts(readout=IntReadout(V=[[127, 127]], bias=[bias], scale=1.0)))
 
 

@@ -219,7 +219,7 @@ def filled(packed):
         (put(*at("state"), "alpha", value="1"), "alpha_h must be positive and finite"),
         (put(*at("readout"), "scale", value=1e300), "readout scale .as float32. must be positive"),
         (put(*at("input"), "low", value=None), "input low must be a whole number"),
-        (put(*at("requant"), "shift_U", value=30), "past the 32-bit accumulator"),
+        (put(*at("requant"), "shift_U", value=30), "the 32-bit accumulator holds at most"),
         (put_tensor("layers.0.W.integers", filled), "the bits that fill the last byte of packed integers must be zero"),
         (put_tensor("layers.0.W.integers", lambda t: t[:-1]), "9 integers of 3 bits take 4 bytes, got uint8"),
         (put_tensor("layers.0.W.integers", lambda t: t.reshape(2, 2)), r"take 4 bytes, got uint8\(2, 2\)"),

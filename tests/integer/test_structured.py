@@ -185,7 +185,7 @@ def test_a_linear_bias_counts_in_the_bounds():
     bound = program.accumulator_bound
     biased = changed(program, activation=Identity(bias=[1000, -2000, 0, 0]))
     assert bound < biased.accumulator_bound <= bound + 2000
-    with pytest.raises(ProgramError, match="past the 32-bit accumulator"):
+    with pytest.raises(ProgramError, match="the 32-bit accumulator holds at most"):
         changed(program, activation=Identity(bias=[0, 0, 0, 2**31]))
     wide = make_program(Cycle(units=4), "per-row")
     with pytest.raises(ProgramError, match=r"row 3: its 64-bit sum can reach .* past 2\^62"):

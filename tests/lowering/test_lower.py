@@ -266,7 +266,7 @@ def test_a_run_never_trained_has_nothing_to_lower(tmp_path):
 def test_an_accumulator_that_could_overflow_is_refused():
     model = network(1, 600, 2, bits=8, map="free")
     model.recurrence.q_W = _Coarse(8)
-    with pytest.raises(ProgramError, match=r"past the 32-bit accumulator.*fewer activation bits"):
+    with pytest.raises(ProgramError, match=r"the 32-bit accumulator holds at most.*fewer activation bits"):
         lower(model, signals(channels=1), activation_bits=16, quiet=True)
 
 

@@ -267,7 +267,7 @@ def test_narrow_states_of_the_cycle_stay_on_the_grid_of_its_inputs():
 
 def test_a_mixed_state_too_wide_for_32_bits_is_refused_in_words():
     model, x = network("cycle", n_h=1024, mix=True, bits_V=8), signals()
-    with pytest.raises(ProgramError, match=r"past the 32-bit accumulator's .* use fewer activation bits"):
+    with pytest.raises(ProgramError, match=r"the 32-bit accumulator holds at most .* use fewer activation bits"):
         lower(model, x, activation_bits=16, quiet=True)
     program = lower(model, x, activation_bits=16, readout="float", quiet=True)
     assert program.accumulator_bits == 10 + 16  # of the transform

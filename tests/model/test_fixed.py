@@ -165,6 +165,15 @@ def test_weights_loaded_after_eval_are_used():
     assert_same(other.eval(), exported(model, x).module(), x, exact=False)
 
 
+def test_a_stack_that_was_loaded_and_never_run_is_exported():
+    trained_one, fresh = trained(EXACT["rotations"]), EXACT["rotations"]()
+    with torch.no_grad():
+        trained_one.b_o.copy_(torch.linspace(-0.3, 0.3, 5))  # off the grid that it is rounded to
+    fresh.load_state_dict(trained_one.state_dict())
+    x = torch.randn(3, 20, 4)
+    assert_same(trained_one, exported(fresh.eval(), x).module(), x, exact=True)
+
+
 def test_inputs_on_another_grid_are_refused():
     model = trained(EXACT["rotations"])
     assert "call it once on them" in refusal(model, torch.randint(0, 4, (3, 20)))
@@ -179,7 +188,7 @@ def test_eval_accepts_weights_that_no_network_can_use():
 
 def test_a_network_without_memory_can_be_put_into_evaluation_mode():
     with torch.device("meta"):
-        model = OrthogonalRNN(4, 8, 3, map="free")
+        model = OrthogonalRNN(4, 8, 3)  # a map that decides on numbers
     assert not model.eval().training
 
 

@@ -197,7 +197,9 @@ def test_what_is_wrong_with_a_layer_names_the_layer():
     with pytest.raises(ProgramError, match=r"^layer 1: U must be \(n_h, n_i\)"):
         replace(program, layers=(first, wider))
     steep = Multiplier(multiplier=1, shift=1, shift_W=0, shift_U=30)
-    with pytest.raises(ProgramError, match=r"^layer 1: a sum of this program can reach .* past the 32-bit accumulator"):
+    with pytest.raises(
+        ProgramError, match=r"^layer 1: a sum of this program can reach .* the 32-bit accumulator holds"
+    ):
         replace(program, layers=(first, replace(second, requant=steep)))
 
 

@@ -289,7 +289,7 @@ def test_a_hostile_record_adds_no_markup(made, tmp_path):
         (lambda text: text.replace('"kind"', '"knid"'), "not a valid recipe"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": 3.5}'), "'integer.refit' is '3.5'"),
         (lambda text: text.replace('"integer": null', '"integer": {"refit": {"value": "x"}}'), "refit.value' is 'x'"),
-        (lambda text: text.replace('"id": "pmnist', '"id": "other'), "calls itself"),
+        (lambda text: text.replace('"id": "pmnist', '"id": "other'), "its id is"),
     ],
 )
 def test_a_damaged_record_is_named_and_left_out(tmp_path, damage, told):

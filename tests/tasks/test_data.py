@@ -147,7 +147,7 @@ def test_a_length_that_is_not_announced_is_no_obstacle(server):
     ("path", "reason"),
     [
         ("wrong", "sha256 is .*, not "),
-        ("truncated", "broke off after 70000 of 200000 bytes"),
+        ("truncated", "stopped after 70000 of 200000 bytes"),
         ("missing", "404"),
     ],
 )

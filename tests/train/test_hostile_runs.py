@@ -90,7 +90,7 @@ def test_a_generator_s_state_that_is_none_is_refused(state, run):
             tensors["rng:retraction"] = state
 
     rewrite(newest(run), change)
-    assert "does not say where its random numbers stood" in refused(run, [resume])
+    assert "does not hold the state of its random numbers" in refused(run, [resume])
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_batch_that_does_not_divide_is_refused(tiny, tmp_path):
     words = ["train", "copy", *settings_words([*tiny, "train.batch=7"]), "--out", tmp_path / "run"]
     for _, error, code in in_two_processes(*words):
         assert code != 0
-        assert "a batch of 7 does not divide over 2 processes" in error
+        assert "a batch of 7 cannot be divided evenly among 2 processes" in error
 
 
 @pytest.mark.slow

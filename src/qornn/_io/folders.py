@@ -70,7 +70,7 @@ def is_free(out: Path) -> bool:
         name = out if nearest == real else nearest
         raise SettingsError(f"could not write {out}: {name} is a file, not a folder; choose another folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise SettingsError(f"{out} cannot be written: {nearest} takes no new files; choose another place")
+        raise SettingsError(f"{out} cannot be written: {nearest} is not writable; choose another place")
     return nearest != real or not held_in(real)
 
 

@@ -132,7 +132,7 @@ def _show_stack(figures: dict[str, Any]) -> None:
         for name, found in figures["shapes"].items()
     ]
     title = f"A training step, seconds (medians), {figures['threads']} threads, recurrence {figures['recurrence']}"
-    columns = ["shape", "ours", "loop", "scan", "LSTM", "vs loop", "vs scan", "vs LSTM", "scan's share of a copy"]
+    columns = ["shape", "qornn", "loop", "scan", "LSTM", "vs loop", "vs scan", "vs LSTM", "copy time / scan time"]
     print_table(title, columns, rows)
 
 
@@ -140,20 +140,20 @@ def _show_infer(figures: dict[str, Any]) -> None:
     rows: list[list[Any]] = []
     for n_h, streaming in figures["host"].items():
         for B, found in ((1, streaming), (128, streaming["batch_128"])):
-            rows.append([n_h, B, "ours", found["us_per_step"], None, streaming["model_bytes"]])
+            rows.append([n_h, B, "qornn", found["us_per_step"], None, streaming["model_bytes"]])
             if "us_per_step_session" in found:
-                rows.append([n_h, B, "ours, Session.step", found["us_per_step_session"], None, None])
+                rows.append([n_h, B, "qornn, Session.step", found["us_per_step_session"], None, None])
             for name, peer in found["peers"].items():
                 rows.append([n_h, B, name, peer["us_per_step"], found.get(f"vs_{name}"), peer["model_bytes"]])
             rows += [[n_h, B, name, f"skipped: {why}", None, None] for name, why in found.get("skipped", {}).items()]
     structured = figures.get("structured", {})
     rows += [
-        [found["n_h"], 1, f"ours, {name}", found["us_per_step"], None, found["true_bytes"]]
+        [found["n_h"], 1, f"qornn, {name}", found["us_per_step"], None, found["true_bytes"]]
         for name, found in structured.items()
     ]
     _show_samples(figures["stack"])
     title = f"Host, {figures['bits']} bits, engine {figures['engine']}, µs per time step of the batch (medians)"
-    print_table(title, ["n_h", "batch", "who", "µs per step", "ours is faster", "model bytes"], rows)
+    print_table(title, ["n_h", "batch", "runtime", "µs per step", "qornn is faster by", "model bytes"], rows)
     measured = [("float V", figures["mcu"]), ("8-bit V", figures["mcu_int8_readout"])]
     measured += [(f"{name}, 4-bit V", found["mcu"]) for name, found in structured.items()]
     devices = [
@@ -169,13 +169,13 @@ def _show_infer(figures: dict[str, Any]) -> None:
 
 
 def _show_samples(found: dict[str, Any]) -> None:
-    rows = [["ours", found["us_per_sample"], None]]
+    rows = [["qornn", found["us_per_sample"], None]]
     rows += [[name, peer["us_per_sample"], found[f"vs_{name}"]] for name, peer in found["peers"].items()]
     rows += [[name, f"skipped: {why}", None] for name, why in found["skipped"].items()]
     title = (
         f"{len(found['layers'])} layers, {found['true_bytes']} bytes, {found['window']} samples per step, one thread"
     )
-    print_table(title, ["who", "µs per sample", "ours is faster"], rows)
+    print_table(title, ["runtime", "µs per sample", "qornn is faster by"], rows)
     keys = ("instructions_per_sample", "flash_bytes", "ram_bytes", "stack_bytes")
     devices = [
         [target, f"skipped: {row['skipped']}"] + [None] * (len(keys) - 1)

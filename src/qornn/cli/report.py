@@ -19,7 +19,7 @@ def run(
     ),
     json: Json = False,
 ) -> None:
-    """Write a report of measured beside published figures: tables, learning curves, score against bytes.
+    """Write a report that compares measured with published figures: tables, learning curves, score against bytes.
 
     Damaged records are named and left out; cells without a record are shown as not run.
 

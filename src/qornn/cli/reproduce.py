@@ -62,9 +62,9 @@ def run(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Run a table or figure of the paper and print measured beside published figures.
+    """Run a table or figure of the paper, and print measured and published figures side by side.
 
-    A run that was stopped continues where it stopped when the same command is given again.
+    If the same command is given again, a stopped run continues where it stopped.
 
     Example: qornn reproduce performance --cells copy-bjorck-k8 --fraction 0.1
     """

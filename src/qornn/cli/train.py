@@ -20,9 +20,7 @@ def run(
         str,
         typer.Option("--activation-bits", help="State bits of --model stack, 4 to 16, or fp for float states."),
     ] = "recipe",
-    steps: Annotated[
-        int | None, typer.Option(help="Training steps. Default: as many as the recipe's epochs have.")
-    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps. Default: the epochs of the recipe.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights and data. Default: the recipe's.")] = None,
     device: Device = "auto",
     set: Set = None,
@@ -31,7 +29,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Run a few batches and estimate time and memory.")] = False,
     json: Json = False,
 ) -> None:
-    """Train a network as its recipe says, in a folder that `qornn resume` can continue.
+    """Train a network by its recipe, in a folder that `qornn resume` can continue.
 
     Example: qornn train copy --bits 6 --set task.T0=200 --set train.lr=2e-4 --steps 1500
 

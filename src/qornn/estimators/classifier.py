@@ -146,7 +146,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
             weight = compute_class_weight(self.class_weight, classes=known[0], y=known[1])
             if not ((weight > 0) & (weight < math.inf)).all():
                 c = int(np.argmin((weight > 0) & (weight < math.inf)))
-                raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights are positive")
+                raise SettingsError(f"class_weight of {names[c]!r} is {weight[c]:g}; weights must be positive")
         self.classes_ = classes
         self._fit(sequences, codes.astype(np.int64), groups, classes=len(classes), class_weight=weight)
 

@@ -31,7 +31,7 @@ def group_numbers(groups: Any, n: int) -> np.ndarray | None:
         try:
             found[row] = numbers.setdefault(label, len(numbers))
         except TypeError as error:
-            raise SettingsError(f"groups holds {label!r} at row {row}; labels are hashable, as text is") from error
+            raise SettingsError(f"groups holds {label!r} at row {row}; use text or numbers as labels") from error
     return found
 
 

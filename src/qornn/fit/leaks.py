@@ -30,7 +30,7 @@ def told(train: Labelled, test: Labelled, *, drawn: bool) -> list[str]:
         else "split the data by recording, and name the recordings with --group COLUMN or `groups`"
     )
     return [
-        f"of {len(test)} test sequences {' and '.join(found)}: windows of one recording seem to be on both sides, "
+        f"of {len(test)} test sequences {' and '.join(found)}: windows of one recording seem to be in both parts, "
         f"so the figures are too optimistic; {way}"
     ]
 

@@ -22,7 +22,7 @@ def check(out: Path, facts: dict[str, Any] | None = None) -> None:
         return
     held = _held(out)
     if held is None:
-        raise SettingsError(f"{out} exists and holds other files than a fit; choose another folder, or empty it")
+        raise SettingsError(f"{out} exists and does not hold a fit; choose another folder, or empty it")
     if facts is None:
         return
     differing = [name for name in sorted({*facts, *held}) if json.loads(to_json(facts.get(name))) != held.get(name)]

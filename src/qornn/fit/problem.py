@@ -135,9 +135,9 @@ def _with_choice(
         return train, train, None, []
     held = hold_out(train, CHOICE, seed, stream=12, by_class=by_class)
     if held.sum() < FEWEST:
-        note = f"fewer than {FEWEST} sequences could be held out to choose the bits; training data chooses them"
+        note = f"fewer than {FEWEST} sequences could be held out to choose the bits; the training data is used instead"
         return train, train, None, [note]
-    note = f"{held.sum()} training sequences are held out to choose the bits; one width alone trains on them too"
+    note = f"{held.sum()} training sequences are held out to choose the bits; a single width trains on them too"
     return train.rows(~held), train.rows(held), described(train, held, by_class=by_class), [note]
 
 
@@ -157,7 +157,8 @@ def check_classes(y: np.ndarray) -> None:
     classes = np.unique(y)
     if len(classes) < 2:
         raise DataError(
-            f"there is one class only, {classes[0]!s}; a classifier needs at least two: is it the right column?"
+            f"there is one class only, {classes[0]!s}; a classifier needs at least two: check that it is the right "
+            "column"
         )
     if len(y) < 2 * len(classes):
         raise DataError(
@@ -198,7 +199,9 @@ def _test_labels(train: np.ndarray, test: np.ndarray) -> list[str]:
 
 def _check_values(train: np.ndarray, test: np.ndarray) -> None:
     if (train == train[0]).all():
-        raise DataError(f"every training value is {train[0]}, so nothing can be learned; is it the right column?")
+        raise DataError(
+            f"every training value is {train[0]}, so nothing can be learned; check that it is the right column"
+        )
     if (test == test[0]).all():
         raise DataError(f"every test value is {test[0]}: R2 needs values that differ; give another test set")
 

@@ -64,7 +64,7 @@ def _summary(problem: Problem, figures: Mapping[str, Any]) -> tuple[str, ...]:
         f"{problem.metric.capitalize()} {value} on {len(problem.test)} held-out sequences, measured on the integer "
         f"program itself; the naive baseline is {baseline}.{verdict}",
         f"Weights of {figures['bits']} bits, states of {figures['activation_bits']}, in {figures['true_bytes']} bytes. "
-        f"C replayed against the program: {', '.join(checks) or 'nowhere'}.",
+        f"C compared with the program: {', '.join(checks) or 'not compared'}.",
     )
 
 
@@ -120,11 +120,11 @@ def _latency(waited: Latency) -> Section:
     rows = {
         "median, samples": _or_none(found["median"]),
         "90th percentile, samples": _or_none(found["p90"]),
-        "sequences that end right": f"{found['right']} of {found['sequences']}",
+        "sequences with a right final answer": f"{found['right']} of {found['sequences']}",
     }
     note = (
-        "Test sequences were streamed through the integer program. The latency of a sequence that ends right is the "
-        "number of samples after which its answer no longer changes."
+        "Test sequences were streamed through the integer program. The latency of a sequence whose final answer "
+        "is right is the number of samples after which its answer no longer changes."
     )
     png = plots.latency_png(waited.samples, waited.sequences)
     picture = Picture("latency", "Share of test sequences whose answer is right and final, against samples seen", png)

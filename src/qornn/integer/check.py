@@ -75,7 +75,7 @@ def floats(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndar
     if array.shape != shape:
         raise ProgramError(f"{name} must have shape {_text(shape)}, got {array.shape}")
     if not np.isfinite(array).all():
-        raise ProgramError(f"{name} must be finite, got NaN or infinity; the network was not trained to an end")
+        raise ProgramError(f"{name} must be finite, got NaN or infinity; its training diverged or did not finish")
     return frozen(array.copy())
 
 

@@ -53,7 +53,7 @@ def check_steps_max(steps_max: Any, *, pooled: bool) -> int | None:
     """A mean has an even number of them, other readouts none."""
     if not pooled:
         if steps_max is not None:
-            raise ProgramError(f"steps_max is of a mean alone, got {steps_max!r}")
+            raise ProgramError(f"steps_max is only for the readout of a mean, got {steps_max!r}")
         return None
     steps_max = check.number("steps_max of a mean", steps_max, 2, INT32[1])
     if steps_max % 2:

@@ -71,7 +71,7 @@ class IntegerProgram(Checked):
         largest = max((int(bounds.max()) for bounds in self.readout.bounds(last.output.top)), default=0)
         if largest >= LIMIT:
             raise ProgramError(
-                f"a sum of the readout can reach {largest}, past the 32-bit accumulator's {LIMIT - 1} "
+                f"a sum of the readout can reach {largest}, but the 32-bit accumulator holds at most {LIMIT - 1} "
                 f"({self.readout.n_h} units, states {last.output.bits} bits); {self.readout.way_out(last.output.top)}"
             )
 

@@ -51,8 +51,8 @@ class FloatReadout(Readout):
     def __post_init__(self) -> None:
         if self.steps == "mean":
             raise check.ProgramError(
-                "a mean is read out in integers, on which every runtime agrees; make an IntReadout, or lower with "
-                "readout='int8'"
+                "a mean must be read out in integers, so that every runtime gives the same bits; make an IntReadout or "
+                "lower with readout='int8'"
             )
         _check(self, check.floats("V", self.V, np.float32, np.shape(self.V)))
         object.__setattr__(self, "b_o", check.floats("b_o", self.b_o, np.float32, (len(self.V),)))
@@ -166,8 +166,8 @@ class IntReadout(Readout):
             return (y * self.scale + self.offset).astype(np.float32)
         if counts is None:
             raise SettingsError(
-                "outputs of a mean are sums over the steps: values(y, readout.counts(steps)), steps being the length "
-                "of each sequence"
+                "outputs of a mean are sums over the steps: call values(y, readout.counts(steps)) with the length of "
+                "each sequence"
             )
         counts = np.maximum(counts, 1)  # before the first step there is nothing to divide
         return (y * self.scale / counts[..., None] + self.offset).astype(np.float32)

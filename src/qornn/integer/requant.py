@@ -216,7 +216,7 @@ class Table(Paper):
     def check(self, n_h: int, state: State, *, identity: bool) -> None:
         Paper.check(self, n_h, state, identity=identity)
         if self.values.max() > state.top:
-            raise ProgramError(f"the table leads past the largest state {state.top}")
+            raise ProgramError(f"the table holds states above the largest, {state.top}")
 
     def magnitude(self, a: np.ndarray, top: int) -> np.ndarray:
         return self.values[np.minimum(a, len(self.values) - 1)].astype(np.int64)
@@ -230,7 +230,7 @@ class Table(Paper):
         return self.values.nbytes
 
     def own_fields(self, bound: int) -> Fields:
-        raise ProgramError(f"C knows no {self.numpy_only}")
+        raise ProgramError(f"C export does not support {self.numpy_only}")
 
 
 @final

@@ -25,7 +25,9 @@ def refuse_retired(path: Path, facts: Mapping[str, Any]) -> None:
     parts = facts.get("parts")
     W = parts.get("W") if isinstance(parts, dict) else None
     if isinstance(W, dict) and W.get("kind") == RETIRED:
-        raise ProgramError(f"{path} was made by qornn 0.1; open it with 0.1, the last to know a W of kind {RETIRED}")
+        raise ProgramError(
+            f"{path} was made by qornn 0.1; open it with 0.1, the last version that supports a W of kind {RETIRED}"
+        )
 
 
 def as_one_layer(tensors: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], Facts]:

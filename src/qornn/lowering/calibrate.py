@@ -116,7 +116,7 @@ def calibrate(
     if not seen.sequences:
         raise SettingsError("there is no calibration data; give at least one sequence")
     if not all(states.max_h or layer.rounds for states, layer in zip(seen.layers, model.layers, strict=True)):
-        raise SettingsError("every state is zero on the calibration data; was this network trained?")
+        raise SettingsError("every state is zero on the calibration data; train the network first")
     return seen
 
 

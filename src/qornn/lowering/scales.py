@@ -62,8 +62,8 @@ def paper(
     shifts = {"shift_W": s, "shift_U": e + s}
     if max(shifts.values()) > 30:
         raise SettingsError(
-            f"the input and the state are 2^{e} apart, past a 32-bit accumulator; use other activation or input bits, "
-            'or scheme="per-row"'
+            f"the input and the state are 2^{e} apart, too far for a 32-bit accumulator; use other activation bits or "
+            'input bits, or scheme="per-row"'
         )
     if form == "multiplier":
         requant: Paper = make_multiplier(c, **shifts)
@@ -71,7 +71,9 @@ def paper(
         requant = (make_thresholds if form == "thresholds" else make_table)(c, state.top, **shifts)
     wrong, values = differing(requant, c, state.top)
     if np.abs(b_acc).max(initial=0) >= 2**31:
-        raise SettingsError(f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, past 32 bits; use fewer bits")
+        raise SettingsError(
+            f"a bias reaches {np.abs(b_acc).max():.3g} accumulator units, too large for 32 bits; use fewer bits"
+        )
     unit = inputs.alpha * alpha_U * state.step
     exactness = {"accumulator_values": values, "differing": wrong, "lambda": 1 / (inputs.alpha * alpha_U), "m": m}
     bias = 2 * np.floor(b_acc / 2).astype(np.int64) + 1 if below else round_half_away(b_acc)

@@ -27,7 +27,7 @@ def matrices(layer: OrthogonalRecurrence) -> tuple[RecurrentMatrix, Matrix]:
         W = _recurrent(layer)
         U, alpha_U, _ = _integers(layer.q_U, layer.U_raw)
     if not alpha_U.any():
-        raise SettingsError("U is all zeros; was this network trained?")
+        raise SettingsError("U is all zeros; train the network first")
     if W.driven is not None:
         U, alpha_U = _scattered(U, W), _scattered(alpha_U, W) if alpha_U.ndim else alpha_U
     return W, Matrix(integers=U, bits=layer.q_U.bits, alpha=alpha_U)
@@ -47,7 +47,7 @@ def _recurrent(layer: OrthogonalRecurrence) -> RecurrentMatrix:
     assert layer.q_W is not None
     W, alpha_W, identity = _integers(layer.q_W, layer.W())
     if not alpha_W.any():
-        raise SettingsError("W is all zeros; was this network trained?")
+        raise SettingsError("W is all zeros; train the network first")
     return Dense(integers=W, bits=layer.q_W.bits, alpha=alpha_W, identity=identity)
 
 
@@ -92,11 +92,11 @@ def readout_of(model: Network, kind: str | None, unit: float, top: int) -> Reado
         bits, step = 8, np.abs(V).max() / 128
         integers = round_half_away(V / step).clip(-128, 127) if step else V
     if step == 0:
-        raise SettingsError("V is all zeros; was this network trained?")
+        raise SettingsError("V is all zeros; train the network first")
     bias = b_o / (unit * step)
     if np.abs(bias).max() >= 2**31:
         raise SettingsError(
-            f"an output's bias reaches {np.abs(bias).max():.3g} units, past 32 bits; use readout='float'"
+            f"an output's bias reaches {np.abs(bias).max():.3g} units, too large for 32 bits; use readout='float'"
         )
     bias = round_half_away(bias)
     if model.readout == "mean":

@@ -28,6 +28,9 @@ class FixesWeights(nn.Module):
         self._fixed: _Fixed | None = None
         self.register_load_state_dict_post_hook(_fix_again)
 
+    def before_fixing(self) -> None:
+        """Called by eval() before it computes the weights."""
+
     def computed(self) -> Weights:
         """The weights that the network uses, computed from its parameters."""
         return ()
@@ -66,6 +69,7 @@ class _Fixed:
         if any(p.is_meta for p in part.parameters()):
             self._weights = SettingsError("a network on the meta device has no weights to export")
             return
+        part.before_fixing()
         try:
             with torch.inference_mode(False), torch.no_grad():
                 self._weights = tuple(None if w is None else w.detach().clone() for w in part.computed())

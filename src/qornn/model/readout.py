@@ -62,7 +62,7 @@ class ReadsOut(FixesWeights):
         if mix:
             check_mix(n_h, readout)
         if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < math.inf:
-            raise SettingsError(f"noise is a share of the state's own size, 0 or more, got {noise!r}")
+            raise SettingsError(f"noise must be 0 or more, as a share of the size of the states, got {noise!r}")
         self.n_o, self.readout, self.mix, self.noise = n_o, readout, mix, noise
         self.readout_activation = readout_activation
         self.q_V, self.grid = q_V, None

@@ -161,8 +161,11 @@ class Rotations(SequenceLayer):
 
     def _grids(self, step: Tensor | None) -> native_weights.TurnGrids | None:
         """Arguments of the native call that does the same, or None if it cannot be used."""
-        q, finest = self.q_U, self._finest
-        if q is None or self.lambda_bits is None or (step is None and finest is not None):
+        q = self.q_U
+        if q is None or self.lambda_bits is None:
+            return None
+        finest = self._finest
+        if step is None and finest is not None:
             return None
         if not native_weights.usable(self.U_raw, self.nu, self.phi):
             return None

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from qornn.errors import SettingsError
 from qornn.model.entry import Entry
-from qornn.model.fixed import Weights
 from qornn.model.inputs import checked_lengths, refuse_non_finite, refuse_transforms, without_padding
 from qornn.model.keywords import check_widths
 from qornn.model.layer import Grid, SequenceLayer
@@ -197,9 +196,8 @@ class Stack(ReadsOut):
         if not exporting():  # which must not leave its tensors here
             self.grid = self.layers[-1].gives()
 
-    def computed(self) -> Weights:
+    def before_fixing(self) -> None:
         self._read_grid()
-        return super().computed()
 
     def _of_states(
         self, last: SequenceLayer, given: dict[str, Tensor], h0: Tensor | None, lengths: Tensor | None

@@ -47,7 +47,7 @@ class Steps(nn.Module):
         """Steps loaded from a run with another number of bits are rescaled to the same range."""
         started, frozen, top = state.tolist()
         if top < 1 or top & (top + 1):
-            raise SettingsError(f"steps are of whole numbers up to 2^n − 1, got {top}")
+            raise SettingsError(f"the largest whole number of a grid must be 2^n − 1, got {top}")
         self.started, self.frozen = bool(started), bool(frozen)
         if top != self.top:
             self.step.mul_((top + 1) / (self.top + 1))

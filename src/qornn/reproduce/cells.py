@@ -97,7 +97,7 @@ def _out_of_time(job: Job) -> bool:
     try:
         spent = float(read_text(note)) if note.exists() else 0.0
     except ValueError as error:
-        raise CheckpointError(f"cannot read {note}: {reason(error)}; delete it to train on") from error
+        raise CheckpointError(f"cannot read {note}: {reason(error)}; delete it to continue the training") from error
     return max(spent, _progress(job.folder)[0]) >= job.budget
 
 
@@ -185,7 +185,7 @@ def _check_same_network(job: Job) -> None:
     if wrong:
         listed = ", ".join(f"{key} is {theirs!r} there and {mine!r} here" for key, (theirs, mine) in wrong.items())
         raise SettingsError(
-            f"{job.folder} holds another run than {job.id}: {listed}. Give the same with --set and --variant NAME, "
+            f"{job.folder} holds a different run, not {job.id}: {listed}. Give the same with --set and --variant NAME, "
             "or choose another --runs"
         )
 

@@ -71,7 +71,7 @@ def _check(record: Record, name: str) -> None:
             raise DataError(f"it has no {key!r}")
         _check_kind(key, record[key], kinds)
     if record["id"] != name:
-        raise DataError(f"it calls itself {shown(record['id'])}")
+        raise DataError(f"its id is {shown(record['id'])}")
     for key in _INTEGER:
         _check_kind(f"integer.{key}", (record["integer"] or {}).get(key), (*_NUMBER, type(None)))
     refit = (record["integer"] or {}).get("refit")

@@ -132,7 +132,7 @@ def _copy(url: str, write: Callable[[bytes], object], checksum: str) -> None:
                 received += len(chunk)
                 advance(len(chunk))
     if total is not None and received < total:
-        raise _Rejected(f"broke off after {received} of {total} bytes")
+        raise _Rejected(f"stopped after {received} of {total} bytes")
     if digest.hexdigest() != expected:
         raise _Rejected(f"{algorithm} is {digest.hexdigest()}, not {expected}")
 

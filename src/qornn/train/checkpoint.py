@@ -206,7 +206,7 @@ def set_generator(generator: torch.Generator, state: Tensor | None, path: Path) 
             raise RuntimeError
         generator.set_state(state)
     except RuntimeError as error:
-        raise CheckpointError(_refused(path, "does not say where its random numbers stood")) from error
+        raise CheckpointError(_refused(path, "does not hold the state of its random numbers")) from error
 
 
 def check_recipe(path: Path, made: object, now: Mapping[str, Mapping[str, Any]]) -> None:

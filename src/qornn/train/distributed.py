@@ -34,7 +34,8 @@ class Processes:
         """This process's rows of a global batch."""
         if batch % self.world:
             raise SettingsError(
-                f"a batch of {batch} does not divide over {self.world} processes; set train.batch to a multiple of it"
+                f"a batch of {batch} cannot be divided evenly among {self.world} processes; "
+                f"set train.batch to a multiple of {self.world}"
             )
         each = batch // self.world
         return self.rank * each, (self.rank + 1) * each

@@ -203,7 +203,7 @@ class Trainer:
         self.best = min(self.best, loss) if math.isfinite(loss) else self.best
         if math.isfinite(norm) and loss <= limit:
             return
-        raise self._stopped(f"the gradient's norm is {norm:g}" if loss <= limit else f"the loss is {loss:g}")
+        raise self._stopped(f"the norm of the gradient is {norm:g}" if loss <= limit else f"the loss is {loss:g}")
 
     def _stopped(self, what: str) -> DivergenceError:
         saved = checkpoints.files(self.out / "checkpoint") if self.out else []

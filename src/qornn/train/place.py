@@ -23,9 +23,7 @@ def check_new(folder: Path) -> None:
             f"{folder} already holds a run; continue it with `qornn resume {folder}`, or choose another --out"
         )
     first = min(held_in(folder))
-    raise SettingsError(
-        f"{folder} exists and holds other files than a run ({first}); choose another --out, or empty it"
-    )
+    raise SettingsError(f"{folder} exists and does not hold a run ({first}); choose another --out, or empty it")
 
 
 def keep(folder: Path | None, *, first: bool = True) -> AbstractContextManager[Any]:

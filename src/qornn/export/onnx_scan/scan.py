@@ -58,7 +58,7 @@ def onnx(
     """
     path = Path(path)
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise SettingsError(f"name must be some text, got {name!r}")
+        raise SettingsError(f"name must be text, got {name!r}")
     name = name or ("qornn_step" if single_step else "qornn")
     check_file(path)
     write_atomically(path, _model(program, name, single_step, command).SerializeToString(deterministic=True))
@@ -66,7 +66,7 @@ def onnx(
 
 def _model(program: IntegerProgram, name: str, single_step: bool, command: str | None) -> ModelProto:
     if program.numpy_only:
-        raise ProgramError(f"ONNX knows no {program.numpy_only}")
+        raise ProgramError(f"ONNX export does not support {program.numpy_only}")
     ox = package()
     graph = Graph()
     (one_step if single_step else sequences)(program, graph)

@@ -82,7 +82,7 @@ def _fixed_point(ratio: Fraction, largest: int) -> tuple[int, int]:
     multiplier = _nearest(ratio * 2**shift)
     if not 0 < multiplier < 2**31:
         raise SettingsError(
-            f"one raw unit is {float(ratio):.3g} input units, past a 32-bit multiplier; change input_bits"
+            f"one raw unit is {float(ratio):.3g} input units, too large for a 32-bit multiplier; change input_bits"
         )
     return multiplier, shift
 
@@ -95,8 +95,8 @@ def _narrow_fixed_point(ratio: Fraction, largest: int) -> tuple[int, int]:
     multiplier = _nearest(ratio * 2**shift)
     if not multiplier or multiplier * largest + (1 << shift >> 1) >= 2**31:
         raise SettingsError(
-            f"one raw unit is {float(ratio):.3g} input units and samples reach {largest}, past products of 32 bits; "
-            "change input_bits, or subtract a constant from the samples first"
+            f"one raw unit is {float(ratio):.3g} input units and samples reach {largest}, too large for 32-bit "
+            "products; change input_bits, or subtract a constant from the samples first"
         )
     return multiplier, shift
 

@@ -236,7 +236,7 @@ class Samples(Input):
     def from_network(self, x: np.ndarray) -> np.ndarray:
         """Raw samples of the x that the network itself sees, standardised where `raw_scale` says what came before."""
         if self.differences:
-            raise SettingsError("raw samples cannot be told from differences; feed this program raw integers")
+            raise SettingsError("raw samples cannot be recovered from differences; feed this program raw integers")
         return self._from_network(x)
 
     def _from_network(self, x: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ class Mix(Layer):
         object.__setattr__(self, "bias", check.integers("the bias of a mix", self.bias, np.int32, (d,), *INT32))
         object.__setattr__(self, "shift", powers.shifts("the shifts of a mix", self.shift, d))
         if (self.S is None) != (self.apart is None):
-            raise ProgramError("a mix with a skip has S and apart, one without has neither")
+            raise ProgramError("a mix with a skip needs S and apart, and a mix without a skip has neither")
         if self.S is not None:
             if len(self.S.integers) != d:
                 raise ProgramError(f"S must have a row for each of the {d} of C, got {len(self.S.integers)}")
@@ -175,7 +175,8 @@ class Mix(Layer):
         if self.S is not None:
             if source.skip is None:
                 raise ProgramError(
-                    f"S reads {self.S.integers.shape[1]} numbers that the layer before was given, and this is the first"
+                    f"S reads {self.S.integers.shape[1]} numbers from the input of the layer before, but "
+                    "this is the first layer"
                 )
             powers.check_width("S", self.S, source.skip)
             skip = f", skip {source.skip.bits} bits"

@@ -80,7 +80,7 @@ def check_sums(bounds: tuple[np.ndarray, ...], what: str) -> None:
     """Refuse sums that 32 bits do not hold."""
     if (largest := int(max(bound.max() for bound in bounds))) >= LIMIT:
         raise ProgramError(
-            f"a sum of this layer can reach {largest}, past the 32-bit accumulator's {LIMIT - 1} ({what}); "
+            f"a sum of this layer can reach {largest}, but the 32-bit accumulator holds at most {LIMIT - 1} ({what}); "
             "use fewer state bits, weight bits or input bits, or train with coarser steps"
         )
 

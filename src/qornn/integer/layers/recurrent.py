@@ -148,7 +148,7 @@ class Recurrent(Layer):
 
     def _overflow(self, largest: int, source: Source) -> ProgramError:
         return ProgramError(
-            f"a sum of this program can reach {largest}, past the 32-bit accumulator's {LIMIT - 1} "
+            f"a sum of this program can reach {largest}, but the 32-bit accumulator holds at most {LIMIT - 1} "
             f"(n_h={self.n_h}, weights {self.W.bits} bits, states {self.state.bits} bits, "
             f"inputs {source.bits} bits); use fewer activation bits, weight bits or input bits"
         )

@@ -71,3 +71,12 @@ def test_the_command_line_knows_the_zoo(qornn_command):
     figures = json.loads(qornn_command("eval", "zoo:digits-k4", "--json").stdout)
     assert figures["value"] == figures["recorded"]
     assert json.loads(qornn_command("size", "zoo:digits-k4", "--json").stdout)["bits"] == 4
+
+
+def test_a_folder_of_fit_opens_as_its_program(tmp_path):
+    made = qornn.load("zoo:digits-k4")
+    made.save(tmp_path / "model.qornn")
+    assert qornn.load(tmp_path).W.shape == made.W.shape
+    (tmp_path / "recipe.toml").write_text("", encoding="utf-8")  # a run that holds such a file stays a run
+    with pytest.raises(qornn.errors.QornnError):
+        qornn.load(tmp_path)

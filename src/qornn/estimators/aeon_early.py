@@ -26,8 +26,8 @@ class QORNNEarlyClassifier(BaseEarlyClassifier):
     decides where the largest s_i reaches `threshold`, at the latest at the full length.
 
     - `threshold` (None): None chooses it. The network is trained on three quarters of the training data, and the
-      smallest threshold is taken whose accuracy on the other quarter is within a point of the best. A number from 0 to 1
-      is taken as it is, and the network is trained on all data.
+      smallest threshold is taken whose accuracy on the other quarter is within a point of the best. A number from 0
+      to 1 is taken as it is, and the network is trained on all data.
 
     After fit, `threshold_` is the one in use, and `estimator_` the network.
     """

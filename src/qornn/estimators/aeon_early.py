@@ -16,6 +16,7 @@ from qornn.estimators.settings import seed_of
 POINTS = 20  # lengths at which it may decide, as many as aeon's own take
 THRESHOLDS = np.append(np.arange(0.5, 0.99, 0.02), [0.99, 0.995, 0.999])
 POINT = 0.01  # of accuracy
+CAUTION = 10  # series
 HELD = 0.25  # of the training data, to choose the threshold by
 
 
@@ -26,8 +27,8 @@ class QORNNEarlyClassifier(BaseEarlyClassifier):
     decides where the largest s_i reaches `threshold`, at the latest at the full length.
 
     - `threshold` (None): None chooses it. The network is trained on three quarters of the training data, and the
-      smallest threshold is taken whose accuracy on the other quarter is within a point of the best. A number from 0
-      to 1 is taken as it is, and the network is trained on all data.
+      smallest threshold is taken whose accuracy on the other quarter is within a point of the best, raised where that
+      quarter is small. A number from 0 to 1 is taken as it is, and the network is trained on all data.
 
     After fit, `threshold_` is the one in use, and `estimator_` the network.
     """
@@ -56,12 +57,16 @@ class QORNNEarlyClassifier(BaseEarlyClassifier):
         return train_test_split(rows, test_size=HELD, stratify=y, random_state=seed_of(self.random_state))
 
     def _chosen(self, X: np.ndarray, y: np.ndarray) -> float:
-        """The smallest threshold within a point of the best accuracy on data that the network has not seen."""
+        """The smallest threshold within a point of the best accuracy on data that the network has not seen.
+
+        Few series say little, so it counts as if CAUTION more had needed a threshold of 1.
+        """
         if not len(y):
             return float(THRESHOLDS[-1])
         smoothed = self._smoothed(X)
         accuracy = np.array([self._scores(*self._decided(smoothed, t)[:2], y)[1] for t in THRESHOLDS])
-        return float(THRESHOLDS[np.argmax(accuracy >= accuracy.max() - POINT)])
+        smallest = THRESHOLDS[np.argmax(accuracy >= accuracy.max() - POINT)]
+        return float((smallest * len(y) + CAUTION) / (len(y) + CAUTION))
 
     def _smoothed(self, X: np.ndarray) -> np.ndarray:
         """Probabilities at the lengths that X reaches; equal ones before the first window.  # (N, points, classes)"""

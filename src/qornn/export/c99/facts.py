@@ -19,15 +19,18 @@ def facts(program: IntegerProgram) -> list[str]:
     widths = f"{', '.join(others)} and {width}" if others else width
     units = f"{widths} units" if len(program.layers) == 1 else f"{len(program.layers)} layers of {widths} units"
     mixed = "transformed by Walsh-Hadamard and " if program.readout.mix else ""
-    lines = [f"{shape}, {units}, {program.n_o} outputs; {last.describe()}"]
+    outputs = "1 output" if program.n_o == 1 else f"{program.n_o} outputs"
+    lines = [f"{shape}, {units}, {outputs}; {last.describe()}"]
     if len(program.layers) > 1:
-        lines = [f"{shape}, {units}, {program.n_o} outputs"]
+        lines = [f"{shape}, {units}, {outputs}"]
         lines += [f"layer {i}: {layer.describe()}" for i, layer in enumerate(program.layers)]
     lines += [f"{mixed}read out {program.readout.when}"]
     if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
         task = program.provenance.get("task")
         where = f"task {task}: " if isinstance(task, str) else ""
-        return [*lines, plain(f"{where}{metric['name']} {metric['value']} on the test set, as these integers")]
+        value = metric["value"]
+        value = f"{value:.6g}" if isinstance(value, float) else value
+        return [*lines, plain(f"{where}{metric['name']} {value} on the test set, as these integers")]
     return [*lines, "never measured on a task"]
 
 

@@ -112,7 +112,7 @@ class Samples(Input):
         return self.channels if self.differences or self.hold else 0
 
     def describe(self) -> str:
-        said = [f"{self.channels} {self.noun}"]
+        said = ["1 channel" if self.channels == 1 else f"{self.channels} {self.noun}"]
         said += [f"{self.window} samples of each per step"] if self.window > 1 else []
         said += ["with companded differences"] if self.differences else []
         return ", ".join([*said, *(["missing samples held"] if self.hold else [])])

@@ -162,14 +162,19 @@ async function main() {
   found.outputs = await value("[...document.querySelectorAll('td.number')].map((cell) => Number(cell.textContent))");
   found.contrast = {};
   for (const scheme of ["dark", "light"]) {
+    await value("window.before = document.getElementById('history').toDataURL()");
     await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+    if (found.progress) await until("document.getElementById('history').toDataURL() !== window.before"); // drawn anew
     found.contrast[scheme] = await value(FAINT);
   }
   found.width = await value("document.documentElement.scrollWidth");
   found.pixels = await value(PIXELS);
   found.unlabelled = await value("[...document.querySelectorAll('input, select')].filter((each) => !each.labels.length).length");
   if (asked.picture) {
-    if (asked.scheme) await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: asked.scheme }] });
+    if (asked.scheme) {
+      await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: asked.scheme }] });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
     const height = asked.height || (await value("document.documentElement.scrollHeight"));
     const clip = { x: 0, y: 0, width: Number(width), height, scale: 1 };
     const { data } = await send("Page.captureScreenshot", { captureBeyondViewport: true, clip });

@@ -25,6 +25,25 @@ def test_parameters_are_those_of_the_scikit_learn_estimator():
     assert sktime.QORNNClassifier().get_params() == classifier.QORNNClassifier().get_params()
 
 
+@pytest.mark.parametrize("estimator", [sktime.QORNNClassifier, sktime.QORNNRegressor])
+def test_missing_samples_are_held_if_asked(estimator):
+    x, y = X.copy(), Y if estimator is sktime.QORNNClassifier else np.arange(12.0)
+    x[2, 1, 5:8] = np.nan
+    with pytest.raises(ValueError, match="missing values"):
+        estimator(**QUICK).fit(x, y)
+    assert estimator(**QUICK).set_params(missing="hold").fit(x, y).predict(x).shape == (12,)
+
+
+def test_tables_of_instance_and_time_are_read():
+    pandas = pytest.importorskip("pandas")
+    index = pandas.MultiIndex.from_product([range(12), range(20)])
+    table = pandas.DataFrame(X.transpose(0, 2, 1).reshape(240, 3), index=index, columns=["x", "y", "z"])
+    clf = sktime.QORNNClassifier(**QUICK).fit(table, Y)
+    np.testing.assert_allclose(clf.predict_proba(table), sktime.QORNNClassifier(**QUICK).fit(X, Y).predict_proba(X))
+    uneven = table.drop(index=[(0, 19), (0, 18), (5, 19)])
+    assert sktime.QORNNClassifier(**QUICK).fit(uneven, Y).predict(uneven).shape == (12,)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("estimator", [sktime.QORNNClassifier, sktime.QORNNRegressor])
 @pytest.mark.filterwarnings("default")

@@ -8,7 +8,8 @@ import torch
 
 import qornn
 from qornn import zoo
-from qornn.errors import SettingsError
+from qornn.errors import QornnError, SettingsError
+from qornn.integer.storage import save
 from qornn.lowering.inputs import raw_input
 from qornn.lowering.score import score
 from qornn.recipe import from_tables
@@ -71,3 +72,12 @@ def test_the_command_line_knows_the_zoo(qornn_command):
     figures = json.loads(qornn_command("eval", "zoo:digits-k4", "--json").stdout)
     assert figures["value"] == figures["recorded"]
     assert json.loads(qornn_command("size", "zoo:digits-k4", "--json").stdout)["bits"] == 4
+
+
+def test_a_folder_of_fit_opens_as_its_program(tmp_path):
+    made = qornn.load("zoo:digits-k4")
+    save(made, tmp_path / "model.qornn")
+    assert qornn.load(tmp_path).provenance == made.provenance
+    (tmp_path / "recipe.toml").write_text("", encoding="utf-8")  # a run that holds such a file stays a run
+    with pytest.raises(QornnError):
+        qornn.load(tmp_path)

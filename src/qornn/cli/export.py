@@ -16,7 +16,9 @@ from qornn.errors import SettingsError, unknown
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A program file, as `qornn lower` writes it.")],
+    file: Annotated[
+        Path, typer.Argument(help="A program file, a folder of `qornn fit`, or a name like zoo:digits-k4.")
+    ],
     out: Annotated[Path, typer.Option("-o", "--out", help="A folder for C and web, a file for ONNX.")],
     to: Annotated[str, typer.Option("--to", help="c, onnx or web.")] = "c",
     name: Annotated[

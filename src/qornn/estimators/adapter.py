@@ -12,9 +12,21 @@ import numpy as np
 QUICK = {"n_hidden": 4, "max_epochs": 2, "window": 1, "random_state": 0}
 
 
-def constructor(inner: type, base: type) -> Callable[..., None]:
-    """An __init__ with the parameters of `inner`; both libraries ask its signature for their names."""
+def lacking(library: str, error: ModuleNotFoundError) -> ImportError:
+    """One line that names the extra, where it is the library itself that is not installed."""
+    if error.name is None or error.name.split(".")[0] != library:
+        return error
+    return ImportError(f"qornn.estimators.{library} needs {library}; `pip install 'qornn[{library}]'` brings it")
+
+
+def constructor(inner: type, base: type, **more: Any) -> Callable[..., None]:
+    """An __init__ with the parameters of `inner`, and `more` with their defaults; both libraries ask its signature.
+
+    Where missing samples are held, both let them through: their tag says so.
+    """
     signature = inspect.signature(inner.__init__)  # type: ignore[misc]
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in more.items()]
+    signature = signature.replace(parameters=[*signature.parameters.values(), *added])
 
     def __init__(self: Any, **settings: Any) -> None:
         given = signature.bind(self, **settings)
@@ -22,6 +34,8 @@ def constructor(inner: type, base: type) -> Callable[..., None]:
         for name, value in list(given.arguments.items())[1:]:
             setattr(self, name, value)
         base.__init__(self)  # type: ignore[misc]
+        if self.missing == "hold":
+            self.set_tags(**{"capability:missing_values": True})
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__

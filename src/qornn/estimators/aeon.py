@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from aeon.classification.base import BaseClassifier
-from aeon.regression.base import BaseRegressor
 
 from qornn.estimators import classifier, regressor
-from qornn.estimators.adapter import QUICK, constructor, steps_first
+from qornn.estimators.adapter import QUICK, constructor, lacking, steps_first
+
+try:
+    from aeon.classification.base import BaseClassifier
+    from aeon.regression.base import BaseRegressor
+
+    from qornn.estimators.aeon_early import QORNNEarlyClassifier
+except ModuleNotFoundError as error:
+    raise lacking("aeon", error) from None
+
+__all__ = ["QORNNClassifier", "QORNNEarlyClassifier", "QORNNRegressor"]
 
 TAGS = {
     "capability:multivariate": True,

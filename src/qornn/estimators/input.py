@@ -20,8 +20,11 @@ def read(estimator: Any, X: Any, *, fitting: bool) -> Sequences:
     list of arrays may have any number of steps.
     """
     X = _unmasked(from_torch(X, "X"))
+    _refuse_levels(X)
     if _is_list(X):
         sequences, table = _from_list(X), False
+        if fitting:
+            _warn_if_swapped(sequences.x.shape)
     elif getattr(X, "ndim", 0) > 3:
         raise SettingsError(f"X has shape {tuple(X.shape)}; give (N, T), (N, T, C), or a list of (T,) or (T, C)")
     elif getattr(X, "ndim", 0) == 3:
@@ -60,6 +63,15 @@ def _warn_if_swapped(shape: tuple[int, ...]) -> None:
             f"X of shape {shape} is read as (N, T, C): {shape[1]} steps of {shape[2]} channels; if X is (N, C, T), as "
             "in aeon and sktime, give X.transpose(0, 2, 1)",
             stacklevel=5,
+        )
+
+
+def _refuse_levels(X: Any) -> None:
+    """Refuse a DataFrame whose rows or columns have several levels: it would be read as one series per row."""
+    if any(getattr(getattr(X, axis, None), "nlevels", 1) > 1 for axis in ("index", "columns")):
+        raise SettingsError(
+            "X is a DataFrame with a MultiIndex; give one series per row, or a list of tables (T, C). "
+            "qornn.estimators.sktime takes rows of (instance, time)"
         )
 
 
@@ -104,7 +116,7 @@ def _from_list(X: Any) -> Sequences:
         if part.shape[1] != (parts[0] if parts else part).shape[1]:
             raise SettingsError(
                 f"every sequence must have the same channels: sequence 0 has {parts[0].shape[1]}, "
-                f"sequence {row} has {part.shape[1]}"
+                f"sequence {row} has {part.shape[1]}; a sequence is (T, C), steps first"
             )
         parts.append(part)
     return Sequences.padded(parts)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sktime.classification.base import BaseClassifier
-from sktime.regression.base import BaseRegressor
 
 from qornn.estimators import classifier, regressor
-from qornn.estimators.adapter import QUICK, constructor, tables
+from qornn.estimators.adapter import QUICK, constructor, lacking, tables
+
+try:
+    from sktime.classification.base import BaseClassifier
+    from sktime.regression.base import BaseRegressor
+except ModuleNotFoundError as error:
+    raise lacking("sktime", error) from None
+
+__all__ = ["QORNNClassifier", "QORNNRegressor"]
 
 TAGS = {
     "capability:multivariate": True,
@@ -18,7 +24,7 @@ TAGS = {
     "capability:random_state": True,
     "property:randomness": "derandomized",
     "authors": "the authors of qornn",
-    "X_inner_mtype": "df-list",  # one table (T_i, C) per sequence,
+    "X_inner_mtype": "df-list",  # one table (T_i, C) per sequence
 }
 
 

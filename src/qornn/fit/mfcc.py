@@ -32,6 +32,7 @@ COEFFICIENTS = 10
 FLOOR = 1e-6
 SCALE, ZERO = 0.5847029089927673, 83  # of the inputs of MLPerf Tiny's reference network
 INT8 = (-128, 127)
+UNKNOWN = 2**30  # samples: such a length in a header was written before the sound was there, to a pipe
 
 
 def read_wav(path: str | Path) -> np.ndarray:
@@ -40,14 +41,20 @@ def read_wav(path: str | Path) -> np.ndarray:
         with wave.open(str(path), mode="rb") as file:
             form = (file.getnchannels(), file.getsampwidth(), file.getframerate())
             # A damaged header may promise gigabytes, which would be set aside at once.
-            raw = file.readframes(min(file.getnframes(), os.path.getsize(path)))
+            frames = file.getnframes()
+            raw = file.readframes(min(frames, os.path.getsize(path)))
     except (*UNREADABLE, wave.Error) as error:
-        raise DataError(f"{path} cannot be read as a wav file: {error}") from error
+        why = str(error) or "it ends early"
+        raise DataError(f"{path} cannot be read as a wav file: {why}; convert it to 16-bit PCM") from error
     if form != (1, 2, RATE):
         channels, width, rate = form
         raise DataError(
             f"{path} has {channels} channels of {8 * width} bits at {rate} Hz; convert it to one channel of 16 bits at "
             f"{RATE} Hz"
+        )
+    if len(raw) != 2 * frames and frames < UNKNOWN:
+        raise DataError(
+            f"{path} ends early: {len(raw) // 2} of the {frames} samples that its header tells; copy it anew"
         )
     return np.frombuffer(raw[: len(raw) // 2 * 2], "<i2").astype(np.int16)
 

@@ -1,4 +1,4 @@
-"""qornn.load: a run folder gives a run, a file or a name of the zoo an IntegerProgram."""
+"""qornn.load: a run folder gives a run; a file, a folder of `qornn fit` or a name of the zoo an IntegerProgram."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from qornn.errors import CheckpointError
 if TYPE_CHECKING:
     from qornn.integer.program import IntegerProgram
     from qornn.train import Run
+
+FITTED = "model.qornn"  # the program in a folder of `qornn fit`
 
 
 def load(what: str | Path) -> Run | IntegerProgram:
@@ -28,10 +30,11 @@ def load(what: str | Path) -> Run | IntegerProgram:
 
 
 def locate(what: str | Path) -> Path:
-    """The path of a file, a folder or a name of the zoo."""
+    """The path of a file, a folder or a name of the zoo; of a folder of `qornn fit`, its program."""
     if str(what).startswith(zoo.PREFIX):
         return zoo.file(str(what).removeprefix(zoo.PREFIX))
-    return Path(what)
+    path = Path(what)
+    return path / FITTED if (path / FITTED).is_file() and not (path / "recipe.toml").exists() else path
 
 
 def load_program(what: str | Path) -> IntegerProgram:

@@ -257,6 +257,21 @@ def test_otherwise_the_last_column_is_the_label(text, tmp_path):
     assert "the last, is taken as the label" in data.notes[0]
 
 
+def test_text_that_comes_first_is_the_label(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\t1\t2\t3\nb\t2\t3\t4\n" * 4, encoding="utf-8")
+    data = read(tmp_path / "x.tsv")
+    assert data.train.y.tolist() == ["a", "b"] * 4
+    assert data.train.x.x[:2, :, 0].tolist() == [[1, 2, 3], [2, 3, 4]]
+
+
+def test_an_underscore_is_no_part_of_a_number(tmp_path):
+    (tmp_path / "x.csv").write_text("1,2,a\n1_0,2,b\n", encoding="utf-8")
+    (tmp_path / "x.ts").write_text("@classLabel true a b\n@data\n1,2:a\n1_0,2:b\n", encoding="utf-8")
+    for name, place in (("x.csv", "row 2, column 1"), ("x.ts", "row 4, sample 1")):
+        with pytest.raises(DataError, match=f"'1_0', which is not a finite number, at {place}"):
+            read(tmp_path / name)
+
+
 def test_missing_samples_pass_where_they_are_held(tmp_path):
     """Inside a series; empty cells at its end are still no samples."""
     path = table(tmp_path, "1,,2.5,,x\n3,NaN,5,6,y\n,n/a,7,,y\n")

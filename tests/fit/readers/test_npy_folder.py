@@ -61,7 +61,7 @@ def test_files_that_no_line_names_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "holds no .npy files; layouts are"),
+        ({}, "holds no .npy or .wav files; layouts are"),
         ({"p.npy": np.ones(3)}, "p.npy, whose label is unknown"),
         ({"a/p.npy": np.array([1, np.nan]), "b/p.npy": np.ones(2)}, "nan, a missing value, at row 1, column 0"),
         ({"a/p.npy": np.ones((3, 2)), "b/p.npy": np.ones((3, 1))}, "1 channels, p.npy has 2"),

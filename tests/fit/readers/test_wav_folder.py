@@ -62,6 +62,8 @@ def test_train_and_test_folders(tmp_path):
         ({"a/p.wav": encoded(sound(), rate=8000)}, r"p\.wav has 1 channels of 16 bits at 8000 Hz"),
         ({"a/p.wav": encoded(sound().astype(np.uint8))}, r"p\.wav has 1 channels of 8 bits"),
         ({"a/p.wav": b"no sound"}, r"p\.wav cannot be read as a wav file"),
+        ({"a/p.wav": b""}, r"p\.wav cannot be read as a wav file: it ends early; convert it to 16-bit PCM"),
+        ({"a/p.wav": encoded(sound())[:5001]}, r"p\.wav ends early: 2478 of the 16000 samples"),
         ({"a/p.wav": encoded(sound(100))}, r"p\.wav holds 100 samples, less than a frame of 480"),
         ({"a/p.wav": encoded(sound()), "b/p.npy": b""}, r"both \.npy and \.wav files"),
         ({"a/p.wav": encoded(sound()), "train/a/p.wav": encoded(sound())}, "keep one of the layouts"),
@@ -70,6 +72,14 @@ def test_train_and_test_folders(tmp_path):
 def test_bad_folders_are_refused_with_the_file(files, words, tmp_path):
     with pytest.raises(DataError, match=words):
         read(write(tmp_path, files))
+
+
+def test_an_empty_folder_is_told(tmp_path):
+    write(tmp_path, {"a/p.wav": encoded(sound())})
+    (tmp_path / "b").mkdir()
+    data = read(tmp_path)
+    assert data.train.y.tolist() == ["a"]
+    assert "the folder 'b' is empty and is no class" in data.notes
 
 
 def test_a_link_does_not_leave_the_folder(tmp_path):

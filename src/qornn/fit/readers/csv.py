@@ -11,7 +11,7 @@ import numpy as np
 
 from qornn.errors import DataError, SettingsError
 from qornn.fit.dataset import Dataset, Labelled, as_counts, labels_of_text
-from qornn.fit.readers.lines import MISSING, Line, Table, read_table
+from qornn.fit.readers.lines import MISSING, Line, Table, is_number, read_table
 from qornn.tasks.arrays import Sequences
 
 LABEL, ID, TIME = "label", "id", "time"  # columns are called so unless an option says otherwise
@@ -142,8 +142,9 @@ def _label_column(table: Table, label: str | None, but: Sequence[int]) -> tuple[
     if found is not None:
         return found, []
     last = max((c for c in range(table.width) if c not in but), default=0)  # 0: refused for want of samples
-    if table.header is None and _names_classes(table, 0) and not _names_classes(table, last):  # as UCR's files are
-        reason = "whole numbers or names, which the last column does not hold"
+    words = _is_text(table, 0) and not _is_text(table, last)  # which no sample is
+    if table.header is None and _names_classes(table, 0) and (words or not _names_classes(table, last)):  # as UCR's are
+        reason = "text" if words else "whole numbers or names, which the last column does not hold"
         return 0, [f"{table.title(0)}, the first, is taken as the label: {reason}; --label names another"]
     return last, [f"{table.title(last)}, the last, is taken as the label; --label names another"]
 
@@ -152,6 +153,11 @@ def _names_classes(table: Table, column: int) -> bool:
     """Whether the column holds text or whole numbers alone, of which some repeat."""
     cells = [line.cells[column] for line in table.lines if column < len(line.cells)]
     return len(set(cells)) < len(cells) and all(_whole_or_text(cell) for cell in cells)
+
+
+def _is_text(table: Table, column: int) -> bool:
+    """Whether no cell of the column is a number."""
+    return not any(is_number(line.cells[column]) for line in table.lines if column < len(line.cells))
 
 
 def _whole_or_text(cell: str) -> bool:

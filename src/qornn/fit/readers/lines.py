@@ -70,12 +70,9 @@ class Table:
     def floats(self, line: Line, columns: Sequence[int]) -> np.ndarray:
         """Those cells of a line, every one a finite number, or NaN where samples may be missing."""
         cells = [line.cells[c] for c in columns]
-        try:
-            values = np.array(cells, np.float64)
-            if np.isfinite(values).all():
-                return values
-        except ValueError:
-            pass
+        values = finite(cells)
+        if values is not None:
+            return values
         return np.array([self._sample(line, c, cell) for c, cell in zip(columns, cells, strict=True)])
 
     def _sample(self, line: Line, column: int, cell: str) -> float:
@@ -86,15 +83,21 @@ class Table:
 
     def number(self, line: Line, column: int, cell: str, way_too: str = "") -> float:
         """One cell as a finite number. `way_too` is one more hint for the error."""
-        try:
-            value = float(cell)
-        except ValueError:
-            value = float("nan")
-        if np.isfinite(value):
-            return value
+        value = finite([cell])
+        if value is not None:
+            return float(value[0])
         kind = "a missing value" if cell.lower() in MISSING else f"{cell!r}, which is not a finite number,"
         way = "numbers take a point, as in 1.5" if DECIMAL_COMMA.fullmatch(cell) else f"fill or drop it{way_too}"
         raise DataError(f"{self.path} holds {kind} at row {line.number}, {self.title(column)}, counted from 1; {way}")
+
+
+def finite(cells: Sequence[str]) -> np.ndarray | None:
+    """The cells as numbers if all are finite ones. 1_000 is none, though Python reads it as 1000."""
+    try:
+        values = np.array(cells, np.float64)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() and "_" not in "".join(cells) else None
 
 
 def read_table(path: Path, known: Sequence[str], *, hold: bool = False) -> Table:
@@ -158,14 +161,14 @@ def is_header(cells: Sequence[str], known: Sequence[str]) -> bool:
     """A known name, mostly text, or the 0, 1, 2, … that pandas writes over unnamed columns."""
     if {cell.lower() for cell in cells} & {name.lower() for name in known if not name.isdecimal()}:
         return True
-    words = [cell for cell in cells if not _is_number(cell)]
+    words = [cell for cell in cells if not is_number(cell)]
     if len(words) * 2 > len(cells):
         return True
     counted = [cell for cell in cells if cell]
     return len(counted) >= FEWEST and counted in ([str(i + start) for i in range(len(counted))] for start in (0, 1))
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
     """Missing values and decimal commas count: a row of them is data to refuse, not a header."""
     try:
         float(cell)

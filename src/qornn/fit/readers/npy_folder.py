@@ -37,7 +37,7 @@ def read_folder(path: Path, *, hold: bool = False) -> Dataset:
         return Dataset(train=_by_folder(path / "train", path, hold), test=test)
     if _classes(path):
         return Dataset(train=_by_folder(path, path, hold))
-    raise DataError(f"{path} holds no .npy files; layouts are {LAYOUTS}")
+    raise DataError(f"{path} holds no .npy or .wav files; layouts are {LAYOUTS}, or CLASS/*.wav")
 
 
 def holds_arrays(path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from qornn.errors import DataError
-from qornn.fit.readers.lines import HOLD, MISSING
+from qornn.fit.readers.lines import HOLD, MISSING, finite
 
 LONGEST = 40  # letters of a cell that an error shows
 
@@ -29,12 +29,9 @@ def text_lines(path: Path, comment: str) -> Iterator[tuple[int, str]]:
 
 def samples(cells: Sequence[str], path: Path, place: str, *, hold: bool) -> np.ndarray:
     """Cells as finite numbers, or NaN where samples may be missing. `place` is row and dimension in words."""
-    try:
-        values = np.array(cells, np.float64)
-        if np.isfinite(values).all():
-            return values
-    except ValueError:
-        pass
+    values = finite(cells)
+    if values is not None:
+        return values
     places = (f"{place}, sample {n}" for n in range(1, len(cells) + 1))
     return np.array([_number(cell.strip(), path, at, hold) for cell, at in zip(cells, places, strict=True)])
 
@@ -54,12 +51,9 @@ def _number(cell: str, path: Path, place: str, hold: bool) -> float:
         if hold:
             return float("nan")
         raise DataError(f"{path} holds a missing value at {place}, counted from 1; fill or drop it, or {HOLD}")
-    try:
-        found = float(cell)
-    except ValueError:
-        found = float("nan")
-    if np.isfinite(found):
-        return found
+    found = finite([cell])
+    if found is not None:
+        return float(found[0])
     raise DataError(f"{path} holds {short(cell)}, which is not a finite number, at {place}, counted from 1; correct it")
 
 

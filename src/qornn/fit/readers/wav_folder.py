@@ -31,7 +31,7 @@ def read_wav_folder(path: Path) -> Dataset:
     if inner and _classes(path / "test"):
         test, more = _clips(path / "test", path)
         other += more
-    notes = [NOTE]
+    notes = [NOTE, *_empty(path / "train" if inner else path)]
     if other:
         notes.append(
             f"{other} clips are not one second long: a shorter one is filled with zeros to a second, a longer one is "
@@ -61,6 +61,12 @@ def _classes(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(inner for inner in folder.iterdir() if inner.is_dir() and _wavs(inner))
+
+
+def _empty(path: Path) -> list[str]:
+    """A note on empty folders, which may have been meant as classes; others, such as one of notes, are none."""
+    found = sorted(inner.name for inner in path.iterdir() if inner.is_dir() and not any(inner.iterdir()))
+    return [f"the folder {found[0]!r} is empty and is no class"] if found else []
 
 
 def _wavs(folder: Path) -> list[Path]:

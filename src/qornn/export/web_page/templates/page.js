@@ -10,7 +10,7 @@
   const classes = facts.outputs.length > 1;
 
   function showStates(states) {
-    const width = Math.max(280, part("states").clientWidth);
+    const width = Math.max(280, part("states").parentElement.clientWidth);
     const columns = Math.max(1, Math.min(states.length, Math.floor(width / CELL)));
     const pen = sized(part("states"), columns * CELL, Math.ceil(states.length / columns) * CELL);
     part("states").style.maxWidth = columns * CELL + "px";
@@ -103,6 +103,7 @@
 
   function start(network) {
     let running = 0; // number of the run that may go on
+    let [history, length] = [[], 1]; // outputs of the run so far, and its steps
     let found = []; // of a file
     const change = (whole) => (whole ? run() : stop());
     const input = facts.picture
@@ -115,14 +116,20 @@
       part("said").textContent = "";
     }
 
+    /* All canvases, as they are now: after a step, and where the window or the colours change. */
+    function paint() {
+      showStates(network.states());
+      showHistory(history, length);
+      input.show(document.body.dataset.running === "yes" && history.length < length ? history.length : undefined);
+    }
+
     function reset() {
       stop();
       say("");
       network.init();
       hideOutputs();
-      showStates(network.states());
-      showHistory([], 1);
-      input.show();
+      [history, length] = [[], 1];
+      paint();
     }
 
     function run() {
@@ -131,14 +138,14 @@
       const mine = running;
       const steps = input.steps();
       const floats = input.asFloats();
-      const history = [];
       const seconds = SECONDS[Number(part("speed").value)];
       let t = 0;
       let began = null;
       network.init();
+      [history, length] = [[], steps.length];
       if (!steps.length) {
         hideOutputs();
-        input.show();
+        paint();
         say("The sequence is too short: one step reads " + facts.window + " samples.");
         return;
       }
@@ -156,9 +163,7 @@
         }
         if (outputs) {
           showOutputs(outputs, history[t - 1], t, steps.length);
-          showStates(network.states());
-          showHistory(history, steps.length);
-          input.show(t < steps.length ? t : undefined);
+          paint();
         }
         if (t < steps.length) {
           requestAnimationFrame(frame);
@@ -175,6 +180,8 @@
         const read = numpy ? QORNN_SAMPLES.npy(await file.arrayBuffer()) : QORNN_SAMPLES.csv(await file.text());
         found = input.read(read);
       } catch (error) {
+        found = [];
+        part("which-label").hidden = true;
         reset();
         say(file.name + ": " + error.message);
         return;
@@ -226,6 +233,8 @@
     part("file").addEventListener("change", (event) => event.target.files[0] && open(event.target.files[0]));
     part("which").addEventListener("change", choose);
     part("units").addEventListener("change", () => found.length && run());
+    window.addEventListener("resize", paint);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();

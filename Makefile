@@ -1,5 +1,5 @@
 # `make demo` shows the main job, `make test` checks what CI checks, `make test-all` checks everything, `make docs` builds
-# the site. Each does all its set-up.
+# the site, `make wheel` builds a wheel and tries it. Each does all its set-up.
 PYTHON ?= python3
 BIN := .venv/bin
 # Real data, when a copy is at hand; tests that need it are skipped by name otherwise.
@@ -29,7 +29,7 @@ PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 # $(call timed,NAME,COMMAND): the seconds of every step are printed at the end.
 timed = @echo '$(2)'; began=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - began)) s" >> build/times
 
-.PHONY: demo test test-all docs sanitize attack clean
+.PHONY: demo test test-all docs wheel sanitize attack clean
 
 demo: .venv/built
 	$(BIN)/qornn demo --out demo
@@ -49,6 +49,10 @@ test test-all: .venv/ready
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'open build/docs/index.html'
+
+# A wheel, tried in an empty environment without a compiler.
+wheel: .venv/built
+	$(BIN)/python tools/wheel.py
 
 # The tests of the native code on a build that stops at the first access out of bounds or undefined operation.
 # capture=sys: the report is written to the real stderr as the process dies.

@@ -6,10 +6,10 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 import qornn
 
@@ -77,11 +77,39 @@ def test_all_extras_resolve_together_and_every_version_is_pinned():
     assert new.items() <= pinned().items()
 
 
-@pytest.mark.full
-def test_the_wheel_is_typed_and_of_this_version(tmp_path):
-    pip("wheel", "-q", "--no-deps", "-C", "wheel.cmake=false", "-w", tmp_path, ".")
-    (wheel,) = tmp_path.iterdir()
-    assert wheel.name.startswith(f"qornn-{qornn.__version__}-")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert "qornn/py.typed" in names
-    assert not [name for name in names if "csrc" in name]
+def test_the_workflows_are_valid():
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    if not checker.exists():
+        pytest.skip("check-jsonschema is not installed")
+    for schema, files in (("workflows", "workflows/*.yml"), ("issue-forms", "ISSUE_TEMPLATE/[!c]*.yml")):
+        paths = sorted((ROOT / ".github").glob(files))
+        assert paths
+        words = [checker, "--builtin-schema", f"vendor.github-{schema}", *paths]
+        done = subprocess.run(list(map(str, words)), capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_workflow_tests_every_python_and_torch_that_is_promised():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))["jobs"]
+    matrix = jobs["matrix"]["strategy"]["matrix"]
+    told = [line.rsplit(" ", 1)[1] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d", line)]
+    assert matrix["python"] == told
+    assert PROJECT["requires-python"] == f">={told[0]}"
+    assert f"torch>={matrix['torch'][0].removesuffix('.*')}" in PROJECT["dependencies"]
+    assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_pre_commit_runs_what_make_test_runs():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [repository["repo"] for repository in hooks] == ["local"]
+    tools = {hook["entry"].split()[0].removeprefix(".venv/bin/") for hook in hooks[0]["hooks"]}
+    assert {"ruff", "mypy", "clang-format"} <= tools
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(f"$(BIN)/{tool}" in recipe for tool in ("ruff", "mypy", "clang-format"))
+
+
+def test_a_wheel_runs_on_other_processors_of_its_kind():
+    """Code for more than the plainest processor is in files of its own, and chosen at run time."""
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    assert "-march" not in text
+    assert re.findall(r"-mavx\w*", text) == ["-mavx2", "-mavx512f"]

@@ -167,7 +167,10 @@ def test_another_run_in_the_folder_is_not(make):
 
 
 @pytest.mark.slow
-def test_a_budget_stops_a_cell_which_then_goes_on(make):
+@pytest.mark.parametrize("timer", [True, False], ids=["timer", "no timer"])
+def test_a_budget_stops_a_cell_which_then_goes_on(make, monkeypatch, timer):
+    if not timer:
+        monkeypatch.delattr(signal, "setitimer", raising=False)  # as on Windows
     long = ["task.train_size=65536", "train.log_every=50", "train.eval_every=5000"]  # 80 000 steps: minutes
     (job,) = make(settings=long, fraction=None, budget=0.5)
     record = cells.make(job)

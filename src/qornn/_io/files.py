@@ -220,7 +220,7 @@ def _names_open_files(folder: Path) -> bool:
 
 def _make_alike(path: Path, state: os.stat_result) -> None:
     """Owner, where that is allowed, and mode of the file to be replaced."""
-    if os.name != "nt":
+    if hasattr(os, "chown"):
         with suppress(OSError):
             os.chown(path, state.st_uid, state.st_gid)
     path.chmod(stat.S_IMODE(state.st_mode))

@@ -20,14 +20,21 @@ if sys.platform == "win32":
             os.lseek(handle, 0, os.SEEK_SET)
 
 else:
-    import fcntl
+    try:
+        import fcntl
+    except ImportError:
 
-    def _lock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        def _lock(handle: int) -> None:
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    else:
+
+        def _lock(handle: int) -> None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def take(handle: int) -> bool | None:
-    """Lock the open file; False where another has it, None on a file system that knows no locks."""
+    """Lock the open file; False where another has it, None on a system or a file system that knows no locks."""
     try:
         _lock(handle)
     except OSError as error:

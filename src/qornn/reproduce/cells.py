@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from qornn.train.log import read_metrics
 from qornn.train.place import keep
 
 SPENT = "budget"  # in a run folder: the seconds after which it was stopped
+PAUSE = 0.2  # seconds between two rings of the budget's clock
 
 
 def make(job: Job) -> dict[str, Any]:
@@ -223,10 +225,34 @@ def _deadline(seconds: float | None) -> Iterator[list[int]]:
             rung.append(number)
             handler(signal.SIGTERM, frame)
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), 0.2)  # again and again: it may ring too early
-    try:
+    with _clock(max(seconds, 1e-3), ring):
         yield rung
+
+
+@contextmanager
+def _clock(seconds: float, ring: Callable[[int, Any], None]) -> Iterator[None]:
+    """Call it after that time, and then again and again: it may ring too early."""
+    if not hasattr(signal, "setitimer"):  # Windows; the trainer's handler takes a note, which any thread may do
+        over = threading.Event()
+
+        def wait() -> None:
+            pause = seconds
+            while not over.wait(pause):
+                ring(signal.SIGTERM, None)
+                pause = PAUSE
+
+        watch = threading.Thread(target=wait, daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watch.join()
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, PAUSE)
+    try:
+        yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

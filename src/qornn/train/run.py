@@ -160,22 +160,29 @@ def _check_size(recipe: Recipe, task: Task, tensors: Mapping[str, Tensor], path:
 
 def dry_run(recipe: Recipe, *, device: str = "auto") -> dict[str, Any]:
     """Run a few batches, keep nothing, and estimate the whole: seconds and peak memory."""
-    import resource
-
     task = build_task(recipe)
     trainer = Trainer(build_model(recipe, task), task, recipe.train, device=device, quiet=True)
     try:
         seconds = trainer.probe()
     finally:
         leave()
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
     return {
         "steps": trainer.total,
         "seconds_per_step": seconds,
         "estimated_seconds": seconds * trainer.total,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        "peak_memory_bytes": _peak_memory(),
         "device": str(trainer.device),
     }
+
+
+def _peak_memory() -> int | None:
+    """Bytes that this process had at once; None on Windows, where Python does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def default_folder(recipe: Recipe) -> Path:

@@ -87,7 +87,7 @@ def _named_by_user(CC: str) -> list[str]:
 
 def build_host(export: Export, folder: Path) -> Path:
     """An executable for this machine."""
-    program = folder / "replay"
+    program = folder / ("replay.exe" if sys.platform == "win32" else "replay")
     compiled([*host_compiler(), *FLAGS, *map(str, export.put(folder)), "-o", str(program)], folder, "the host")
     return program
 

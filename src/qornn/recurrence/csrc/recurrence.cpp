@@ -10,6 +10,7 @@
 #include <new>
 #include <vector>
 
+#include "../../runtime/host/qornn_cpu.h"
 #include "kernel.h"
 #include "share.h"
 
@@ -26,10 +27,9 @@ constexpr double kWorthAThread = 2e6;  // multiply-adds, about what starting a t
 const Kernel *supported(const Kernel *kernel) {
   if (!kernel) return nullptr;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!std::strcmp(kernel->name, "avx512") && !__builtin_cpu_supports("avx512f")) return nullptr;
-  if (!std::strcmp(kernel->name, "avx2") && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
-    return nullptr;
+  static const unsigned here = qornn_cpu();
+  if (!std::strcmp(kernel->name, "avx512") && !(here & QORNN_HAS_AVX512F)) return nullptr;
+  if (!std::strcmp(kernel->name, "avx2") && !(here & QORNN_HAS_AVX2 && here & QORNN_HAS_FMA)) return nullptr;
 #endif
   return kernel;
 }

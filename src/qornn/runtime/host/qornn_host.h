@@ -7,6 +7,7 @@
 #include "../qornn_readout.h"
 #include "../qornn_recurrent.h"
 #include "../qornn_rotations.h"
+#include "qornn_cpu.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define QORNN_X86 1
@@ -143,6 +144,11 @@ void qornn_host_structured(const void *layer, const qornn_work *w, const int16_t
 
 /* sums = S h. */
 void qornn_host_mix(const int16_t *h, int32_t *sums, size_t n);
+
+#if QORNN_X86
+/* Whether the processor has all of these of qornn_cpu.h. */
+int qornn_host_has(unsigned wanted);
+#endif
 
 /* Null where they cannot run. */
 qornn_host_step qornn_host_avx2(const qornn_host_recurrent *m);

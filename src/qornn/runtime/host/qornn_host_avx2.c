@@ -141,7 +141,7 @@ QORNN_TARGET static void step(const void *layer, const qornn_work *w, const int1
 qornn_host_step qornn_host_avx2(const qornn_host_recurrent *m) {
     const int dense = m->layer.recurrent == QORNN_DENSE;
     const int fits = dense && (m->W_bytes || m->layer.bits_W == 4);
-    return fits && __builtin_cpu_supports("avx2") ? step : NULL;
+    return fits && qornn_host_has(QORNN_HAS_AVX2) ? step : NULL;
 }
 
 #else

@@ -50,11 +50,11 @@ QORNN_TARGET static void mix(const void *layer, const qornn_work *w, const int16
 }
 
 qornn_host_step qornn_host_rotations_avx2(const qornn_host_rotations *m) {
-    return m->U_bytes && __builtin_cpu_supports("avx2") ? rotations : NULL;
+    return m->U_bytes && qornn_host_has(QORNN_HAS_AVX2) ? rotations : NULL;
 }
 
 qornn_host_step qornn_host_mix_avx2(const qornn_host_mix_layer *m) {
-    return m->C_bytes && __builtin_cpu_supports("avx2") ? mix : NULL;
+    return m->C_bytes && qornn_host_has(QORNN_HAS_AVX2) ? mix : NULL;
 }
 
 #else

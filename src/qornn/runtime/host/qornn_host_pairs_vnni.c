@@ -189,17 +189,13 @@ QORNN_TARGET static void mix(const void *layer, int16_t *rows, size_t units, qor
     }
 }
 
-static int here(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni");
-}
-
 qornn_host_many qornn_host_rotations_vnni(const qornn_host_rotations *m) {
-    return m->U_bytes && here() ? rotations : NULL;
+    return m->U_bytes && qornn_host_has(QORNN_HAS_VNNI) ? rotations : NULL;
 }
 
-qornn_host_many qornn_host_mix_vnni(const qornn_host_mix_layer *m) { return m->C_bytes && here() ? mix : NULL; }
+qornn_host_many qornn_host_mix_vnni(const qornn_host_mix_layer *m) {
+    return m->C_bytes && qornn_host_has(QORNN_HAS_VNNI) ? mix : NULL;
+}
 
 #else
 

@@ -133,10 +133,7 @@ QORNN_TARGET static void step(const void *layer, const qornn_work *w, const int1
 }
 
 qornn_host_step qornn_host_vnni(const qornn_host_recurrent *m) {
-    const int here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                     __builtin_cpu_supports("avx512vnni");
-    return here && m->W_blocks ? step : NULL; /* dense, one byte a weight */
+    return qornn_host_has(QORNN_HAS_VNNI) && m->W_blocks ? step : NULL; /* dense, one byte a weight */
 }
 
 #else

@@ -97,7 +97,7 @@ def test_labels_are_of_any_hashable_kind(groups):
         ([1, 2], "X has 3 sequences but groups has 2 labels; give one per sequence"),
         ([1, None, 2], "groups holds None at row 1, which is not a group"),
         ([1, 2, float("nan")], "groups holds nan at row 2, which is not a group"),
-        ([1, [2], 3], r"groups holds \[2\] at row 1; labels are hashable"),
+        ([1, [2], 3], r"groups holds \[2\] at row 1; use text or numbers as labels"),
         ("abc", "one label per sequence, got str"),
         ({1, 2, 3}, "one label per sequence, got set"),
         (3, "one label per sequence, got int"),

@@ -50,7 +50,7 @@ def test_a_folder_of_somebody_else_is_refused_and_unchanged(name, recipe, traine
     path.parent.mkdir(parents=True)
     path.write_text(FOREIGN[name])
     for begin in (lambda: start(recipe, tmp_path / "mine", quiet=True), trainer(tmp_path / "mine").run):
-        with pytest.raises(SettingsError, match=r"holds other files than a run.*choose another --out, or empty it"):
+        with pytest.raises(SettingsError, match=r"does not hold a run.*choose another --out, or empty it"):
             begin()
         assert contents(tmp_path / "mine") == {name: FOREIGN[name]}
 

@@ -41,7 +41,7 @@ class Baseline(nn.Module, ABC):
 
     @property
     def bits(self) -> int | None:
-        """Weight bits; None is full precision."""
+        """Weight bits; None means full precision."""
         return None if self.q_W is None else self.q_W.bits
 
     @abstractmethod

@@ -30,7 +30,7 @@ class QORNNClassifier(ClassifierMixin, Estimator):
       that is not stored: hadamard, hadamard-block, cycle, delay.
     - `layers` (2): rotations only. Number of layers.
     - `width` (24): rotations only. Outputs between the layers.
-    - `pairs` (None): rotations only. Pairs of units in each layer. None is as many as `width`.
+    - `pairs` (None): rotations only. Pairs of units in each layer. None means as many as `width`.
     - `skip` (True): rotations only. Whether each layer has a skip connection.
     - `differences` (False): rotations only. Whether the network also reads how much each channel changed since the
       sample before, companded (a logarithm in integers), so that small changes count beside large levels. "auto"
@@ -38,29 +38,30 @@ class QORNNClassifier(ClassifierMixin, Estimator):
     - `missing` ("refuse"): NaN in X is an error. "hold" (rotations only) uses the last value of the channel instead, on
       the device too; before the first value, the channel's mean.
     - `dropout` (0.0): rotations only. Share of the outputs between layers that is set to zero in training.
-    - `n_hidden` (None): units of a single layer. None is 64. With rotations it sets both `width` and `pairs`.
+    - `n_hidden` (None): units of a single layer. None means 64. With rotations it sets both `width` and `pairs`.
     - `window` ("auto"): samples that the network reads per step. Samples at the end that fill no window are not used.
       With rotations "auto" takes the fewest samples that leave at most 60 steps, but no more than 192 numbers per step;
       where lengths differ, the median counts. It compares that on held-out data with the fewest samples that leave at
       most 250 steps, unless held-out data decides about `differences` or `warp`, or there are too few sequences to hold
       some out. For a single layer it leaves 32 steps (n_hidden/2 below 64 units).
-    - `bits` (4): bits of the weights, 2 to 8. None is full precision, which has no integers.
-    - `activation` (None): single layer only. relu, modrelu, identity or tanh. None is relu, or identity where W is not
-      stored.
+    - `bits` (4): bits of the weights, 2 to 8. None means full precision, which has no integers.
+    - `activation` (None): single layer only. relu, modrelu, identity or tanh. None means relu, or identity where W is
+      not stored.
     - `activation_bits` (None): bits of the states in the integer program, 4 to 16. With rotations states are rounded to
-      these bits in training; None is 8. For a single layer it can be changed after fit; None is 12.
-    - `max_epochs` (None): maximum number of epochs. None is 100 for a single layer. With rotations it is 30, or as many
-      as make 3,000 steps of 64 sequences, or 6,000 of half as many and fewer.
-    - `lr` (None): learning rate. With rotations of AdamW in one cycle; None is 0.012. For a single layer of Adam with
-      warm-up, falling to a tenth; None is 0.005. With fewer than 64 units a single layer trains with lr·√(64/n_hidden).
+      these bits in training; None means 8. For a single layer it can be changed after fit; None means 12.
+    - `max_epochs` (None): maximum number of epochs. None means 100 for a single layer. With rotations it is 30, or as
+      many as make 3,000 steps of 64 sequences, or 6,000 of half as many and fewer.
+    - `lr` (None): learning rate. With rotations of AdamW in one cycle; None means 0.012. For a single layer of Adam
+      with warm-up, falling to a tenth; None means 0.005. With fewer than 64 units a single layer trains with
+      lr·√(64/n_hidden).
     - `batch_size` ("auto"): sequences per batch. "auto" depends on the number of sequences.
-    - `noise` (None): deviation of the noise added to standardised samples in training. None is 0.03 with rotations, 0.1
-      for a single layer.
+    - `noise` (None): deviation of the noise added to standardised samples in training. None means 0.03 with rotations,
+      0.1 for a single layer.
     - `mixup` (None): a of Beta(a, a). In training two sequences of one length, and their labels, are added with shares
-      drawn from it; 0 is off. None is 0.3 with rotations and fewer than 4,000 sequences, else 0.
+      drawn from it; 0 is off. None means 0.3 with rotations and fewer than 4,000 sequences, else 0.
     - `warp` (None): in training, time runs faster and slower in every other sequence: six evenly spaced moments are
-      moved by this deviation, a share of the length; 0 is off. None is 0.03 with rotations, classes to learn and fewer
-      than 1,000 sequences, else 0. Where `window` is "auto", held-out data decides between 0.03 and 0.
+      moved by this deviation, a share of the length; 0 is off. None means 0.03 with rotations, classes to learn and
+      fewer than 1,000 sequences, else 0. Where `window` is "auto", held-out data decides between 0.03 and 0.
     - `validation_fraction` (None): share of every class that is held out. With rotations (None: 0.25) it decides about
       settings that are left open, and the better network is then trained on all sequences. A single layer (None: 0.1)
       keeps the weights with the smallest loss on it. If fewer than twenty sequences would be held out, none is.

@@ -22,7 +22,7 @@ def c(program: IntegerProgram, out: str | Path, *, name: str, **options: Any) ->
     - `options`: these keywords:
         - `layout` ("packed"): how weights are stored. "packed", side by side without unused bits, is the only choice.
         - `vector_steps` (64): steps of each sequence in the test vectors.
-        - `command` (None): the command that the files name as their origin. None is this call.
+        - `command` (None): the command that the files name as their origin. None means this call.
 
     Returns the folder. `qornn.verify.verify(folder)` compiles it and replays the test vectors.
     """
@@ -37,9 +37,9 @@ def onnx(program: IntegerProgram, out: str | Path, **options: Any) -> Any:
     - `program`: the network in integers, from `lower` or `load`.
     - `out`: the file to write.
     - `options`: these keywords:
-        - `name` (None): name of the graph. None is "qornn", or "qornn_step" for a single step.
+        - `name` (None): name of the graph. None means "qornn", or "qornn_step" for a single step.
         - `single_step` (False): a graph of one step, for streams, in place of one for whole sequences.
-        - `command` (None): the command that the file names as its origin. None is this call.
+        - `command` (None): the command that the file names as its origin. None means this call.
     """
     from qornn.export.onnx_scan.scan import onnx
 
@@ -56,7 +56,7 @@ def web(program: IntegerProgram, out: str | Path, *, name: str, **options: Any) 
     - `name`: title of the page and prefix of every C symbol.
     - `options`: these keywords:
         - `vector_steps` (64): steps of each sequence in the test vectors.
-        - `command` (None): the command that the page names as its origin. None is this call.
+        - `command` (None): the command that the page names as its origin. None means this call.
 
     Returns the folder. Compiling takes zig, which `pip install 'qornn[mcu]'` brings.
     """

@@ -93,9 +93,9 @@ def calibrate(
     """Measure the states of a network on data, for `lower`: a histogram of |h| for each layer, and max|x|.
 
     - `source`: a run, or an `OrthogonalRNN` or `Stack`.
-    - `data` (None): an array (N, T, n_i), codes (N, T), or an iterable of these. None is the training and validation
+    - `data` (None): an array (N, T, n_i), codes (N, T), or an iterable of these. None means the training and validation
       data of the run's task; a module alone needs data.
-    - `sequences` (10000): at most this many sequences of each split, or of the data. None is all.
+    - `sequences` (10000): at most this many sequences of each split, or of the data. None means all.
     - `batch` (128): sequences per forward pass.
     - `seed` (0): chooses the training sequences.
     - `quiet` (False): no progress bar.

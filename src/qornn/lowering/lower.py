@@ -45,22 +45,22 @@ def lower(
     The result's `provenance["lowering"]` reports what was chosen and measured.
 
     - `source`: a run, or an `OrthogonalRNN` or `Stack`.
-    - `data` (None): calibration data: an array (N, T, n_i), codes (N, T), or an iterable of these. None is the data of
-      the run's task; a module alone needs data.
-    - `activation_bits` (None): bits of the state. None is 12, or the bits that states were rounded to in training.
+    - `data` (None): calibration data: an array (N, T, n_i), codes (N, T), or an iterable of these. None means the data
+      of the run's task; a module alone needs data.
+    - `activation_bits` (None): bits of the state. None means 12, or the bits that states were rounded to in training.
     - `scheme` (None): "paper", one factor for all rows, mostly a shift; or "per-row", two multipliers and a shift per
-      row. None is per-row; where W is not stored, paper.
+      row. None means per-row; where W is not stored, paper.
     - `requant` ("multiplier"): how sums become states: "multiplier", or in the paper's scheme "thresholds" or "table".
-    - `readout` (None): "float", or "int8" for V on 8 bits. None is float, or the integers that V was trained as.
-    - `alpha_h` (None): "max", or the percentile of |h| at which states saturate, such as 99.99. None is max; where W is
-      not stored and rounds states of fewer than 12 bits at every step, 99.99.
+    - `readout` (None): "float", or "int8" for V on 8 bits. None means float, or the integers that V was trained as.
+    - `alpha_h` (None): "max", or the percentile of |h| at which states saturate, such as 99.99. None means max; where W
+      is not stored and rounds states of fewer than 12 bits at every step, 99.99.
     - `clip` (1.0): states saturate at this fraction of `alpha_h`, such as 0.7.
     - `refit` (0): batches of the run's task on which a float readout is trained again, on the integer states.
     - `input` (None): the input part of the program, `Samples`. None makes it from the task, or from the data.
-    - `input_bits` (None): bits of the inputs. None is the task's, or those that lose nothing.
-    - `input_alpha` (None): range of the inputs; the paper uses 1. None is the range that loses nothing.
+    - `input_bits` (None): bits of the inputs. None means the task's, or those that lose nothing.
+    - `input_alpha` (None): range of the inputs; the paper uses 1. None means the range that loses nothing.
     - `calibration` (None): the result of `calibrate`. None calibrates now.
-    - `sequences` (10000): at most this many sequences of each split are used to calibrate. None is all.
+    - `sequences` (10000): at most this many sequences of each split are used to calibrate. None means all.
     - `quiet` (False): no progress bar.
     """
     check_choices(

@@ -127,7 +127,7 @@ class SequenceLayer(FixesWeights):
 
     @property
     def bits(self) -> int | None:
-        """Weight bits; None is full precision, or no weights."""
+        """Weight bits; None means full precision, or no weights."""
         return None
 
     @property

@@ -43,7 +43,7 @@ class Mix(SequenceLayer):
     - `bits` (None): bits of C and S, 2 to 8, with one power-of-two scale per row; outputs are then rounded. None is
       full precision.
     - `dropout` (0.0): share of the outputs set to zero while training.
-    - `generator` (None): draws the weights. None is torch's global generator.
+    - `generator` (None): draws the weights. None means torch's global generator.
     """
 
     source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float

@@ -10,7 +10,7 @@ class ModReLU(nn.Module):
     """σ(z) = sign(z)·max(|z| + b, 0), b learned per unit (Helfrich et al. 2018).
 
     - `n_h`: units.
-    - `generator` (None): draws b in ±0.01. None is torch's global generator.
+    - `generator` (None): draws b in ±0.01. None means torch's global generator.
     """
 
     def __init__(self, n_h: int, *, generator: torch.Generator | None = None) -> None:

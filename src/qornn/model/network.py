@@ -26,22 +26,22 @@ class OrthogonalRNN(ReadsOut):
     - `n_h`: units.
     - `n_o`: outputs.
     - `readout` ("last"): y of the last state, or of "all".
-    - `readout_activation` (None): identity or relu on the states that V reads. None is identity; where W is not
+    - `readout_activation` (None): identity or relu on the states that V reads. None means identity; where W is not
       stored, relu.
     - `mix` (False): a Walsh-Hadamard transform of the last state before it is read out. n_h is then a power of two.
     - `noise` (0.0): deviation of the noise added to the states that V reads while training, as a share of their size.
-    - `bits_V` (None): bits of V, 2 to 8. None is float; where W is not stored, `bits`.
+    - `bits_V` (None): bits of V, 2 to 8. None means float; where W is not stored, `bits`.
     - `init_V` ("xavier-normal"): V before training: xavier-normal or kaiming-normal.
     - `gain_V` (1.0): factor on V before training.
-    - `generator` (None): draws the weights. None is torch's global generator.
+    - `generator` (None): draws the weights. None means torch's global generator.
     - `recurrence_options`: every keyword of `OrthogonalRecurrence`:
         - `map` ("bjorck"): what keeps W orthogonal, with the map's own parameters beside it, such as `rank=2`.
-        - `bits` (None): bits of W and U, 2 to 8. None is full precision.
-        - `bits_W` (None): bits of W if they differ. None is `bits`.
-        - `bits_U` (None): bits of U if they differ. None is `bits`.
+        - `bits` (None): bits of W and U, 2 to 8. None means full precision.
+        - `bits_W` (None): bits of W if they differ. None means `bits`.
+        - `bits_U` (None): bits of U if they differ. None means `bits`.
         - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
         - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
-        - `activation` (None): relu, modrelu, identity or tanh. None is relu; where W is not stored, identity.
+        - `activation` (None): relu, modrelu, identity or tanh. None means relu; where W is not stored, identity.
         - `init` ("haar"): W before training: haar, henaff or identity.
         - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     """

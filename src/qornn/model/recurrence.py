@@ -34,15 +34,15 @@ class OrthogonalRecurrence(SequenceLayer):
     - `n_h`: units.
     - `map` ("bjorck"): what keeps W orthogonal: bjorck, projunn, penalty, free; or a W that is not stored: hadamard,
       hadamard-block, cycle, delay. A name, or an `OrthogonalMap`.
-    - `bits` (None): bits of W and U, 2 to 8. None is full precision. Where W is not stored, bits of U.
+    - `bits` (None): bits of W and U, 2 to 8. None means full precision. Where W is not stored, bits of U.
     - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
     - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
-    - `bits_W` (None): bits of W if they differ. None is `bits`.
-    - `bits_U` (None): bits of U if they differ. None is `bits`.
-    - `activation` (None): relu, modrelu, identity or tanh. None is relu; where W is not stored, identity.
+    - `bits_W` (None): bits of W if they differ. None means `bits`.
+    - `bits_U` (None): bits of U if they differ. None means `bits`.
+    - `activation` (None): relu, modrelu, identity or tanh. None means relu; where W is not stored, identity.
     - `init` ("haar"): W before training: haar, henaff or identity. A W that is not stored ignores it.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
-    - `generator` (None): draws the weights. None is torch's global generator.
+    - `generator` (None): draws the weights. None means torch's global generator.
     - `map_options`: the map's own parameters, such as `rank=2` of projunn or `seed=3` of hadamard.
     """
 
@@ -90,7 +90,7 @@ class OrthogonalRecurrence(SequenceLayer):
 
     @property
     def bits(self) -> int | None:
-        """Weight bits k, where W is not stored those of U; None is full precision."""
+        """Weight bits k, where W is not stored those of U; None means full precision."""
         quantizer = self.q_U if self.map.structured else self.q_W
         return None if quantizer is None else quantizer.bits
 

@@ -40,12 +40,12 @@ class Rotations(SequenceLayer):
 
     - `n_i`: channels of the input, or number of codes.
     - `pairs`: p. The layer has 2p units.
-    - `bits` (None): bits of U, 2 to 8, with one power-of-two scale per row. None is full precision.
-    - `state_bits` (None): bits of the states, 4 to 16, rounded at every step while training too. None is float.
-    - `lambda_bits` (None): bits of a and b, 8 to 12. None is 8; at full precision of U, float.
+    - `bits` (None): bits of U, 2 to 8, with one power-of-two scale per row. None means full precision.
+    - `state_bits` (None): bits of the states, 4 to 16, rounded at every step while training too. None means float.
+    - `lambda_bits` (None): bits of a and b, 8 to 12. None means 8; at full precision of U, float.
     - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
     - `integrators` (0): number of pairs that start with λ = 1.
-    - `generator` (None): draws the weights. None is torch's global generator.
+    - `generator` (None): draws the weights. None means torch's global generator.
     """
 
     source_step: Tensor  # () the value of one unit of what it reads; 0 where that is float

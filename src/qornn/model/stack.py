@@ -38,16 +38,16 @@ class Stack(ReadsOut):
       the outputs of the one before.
     - `n_o`: outputs.
     - `pool` ("last"): y of the last step, of "all", or of the "mean" over a sequence's steps.
-    - `input_bits` (None): bits of the inputs, 2 to 16, rounded while training too. None is 8 where the first layer
+    - `input_bits` (None): bits of the inputs, 2 to 16, rounded while training too. None means 8 where the first layer
       rounds, and float otherwise.
-    - `readout_activation` (None): identity or relu on the states that V reads. None is identity; where W of the last
+    - `readout_activation` (None): identity or relu on the states that V reads. None means identity; where W of the last
       layer is not stored, relu.
     - `mix` (False): a Walsh-Hadamard transform of the last state before it is read out.
     - `noise` (0.0): deviation of the noise added to the states that V reads while training, as a share of their size.
-    - `bits_V` (None): bits of V, 2 to 8. None is float; where W of the last layer is not stored, its `bits`.
+    - `bits_V` (None): bits of V, 2 to 8. None means float; where W of the last layer is not stored, its `bits`.
     - `init_V` ("xavier-normal"): V before training: xavier-normal or kaiming-normal.
     - `gain_V` (1.0): factor on V before training.
-    - `generator` (None): draws V. None is torch's global generator.
+    - `generator` (None): draws V. None means torch's global generator.
     """
 
     def __init__(
@@ -117,17 +117,17 @@ class Stack(ReadsOut):
         - `n_i`: channels of the input, or number of codes.
         - `n_o`: outputs.
         - `width` (16): outputs of each mix.
-        - `pairs` (None): pairs of units in each layer of rotations. None is as many as `width`.
+        - `pairs` (None): pairs of units in each layer of rotations. None means as many as `width`.
         - `layers` (2): number of layers of rotations.
-        - `bits` (4): bits of the weights, 2 to 8. None is full precision.
-        - `state_bits` (8): bits of the states, 4 to 16, rounded while training too. None is float.
+        - `bits` (4): bits of the weights, 2 to 8. None means full precision.
+        - `state_bits` (8): bits of the states, 4 to 16, rounded while training too. None means float.
         - `skip` (False): each mix also reads the input of its rotations.
         - `pool` ("mean"): y of the mean over a sequence's steps, of the "last" step, or of "all".
         - `dropout` (0.0): share of the mixes' outputs set to zero while training.
-        - `lambda_bits` (None): bits of λ, 8 to 12. None is 8; at full precision of the weights, float.
+        - `lambda_bits` (None): bits of λ, 8 to 12. None means 8; at full precision of the weights, float.
         - `ring` ((0.6, 0.99)): λ start with radii between these, uniform by area.
         - `integrators` (0): number of pairs of each layer that start with λ = 1.
-        - `generator` (None): draws the weights. None is torch's global generator.
+        - `generator` (None): draws the weights. None means torch's global generator.
         - `options`: other keywords of `Stack`.
         """
         pairs = width if pairs is None else pairs

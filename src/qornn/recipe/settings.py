@@ -34,15 +34,15 @@ class ModelSettings:
     - `map_options` ({}): options of the map, by the names of its constructor's parameters.
     - `mix` (False): a Walsh-Hadamard transform of the last state before it is read out.
     - `noise` (0.0): deviation of the noise on states while training, as a share of their size.
-    - `bits` (8): bits of W and U; with a structured map, of U and V. None is full precision.
-    - `bits_W` (None): bits of W if they differ. None is `bits`.
-    - `bits_U` (None): bits of U if they differ. None is `bits`.
-    - `bits_V` (None): bits of V. None is float; with a structured map, `bits`.
-    - `activation_bits` (None): bits of the states while training, for stack, fastrnn and fastgrnn. None is float.
+    - `bits` (8): bits of W and U; with a structured map, of U and V. None means full precision.
+    - `bits_W` (None): bits of W if they differ. None means `bits`.
+    - `bits_U` (None): bits of U if they differ. None means `bits`.
+    - `bits_V` (None): bits of V. None means float; with a structured map, `bits`.
+    - `activation_bits` (None): bits of the states while training, for stack, fastrnn and fastgrnn. None means float.
     - `quantizer` ("uniform"): of W: uniform or identity-offset.
     - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
     - `activation` ("relu"): relu, modrelu, identity or tanh.
-    - `readout_activation` (None): identity or relu on the states that V reads. None is the map's default.
+    - `readout_activation` (None): identity or relu on the states that V reads. None means the map's default.
     - `init` ("haar"): W before training: haar, henaff or identity.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     - `init_V` ("xavier-normal"): V before training: xavier-normal or kaiming-normal.
@@ -51,16 +51,17 @@ class ModelSettings:
     Only for kind "stack":
 
     - `width` (16): outputs of each mix.
-    - `pairs` (None): pairs of units in each layer of rotations. None is as many as `width`.
+    - `pairs` (None): pairs of units in each layer of rotations. None means as many as `width`.
     - `layers` (2): number of layers of rotations.
     - `skip` (False): each mix also reads the input of its rotations.
-    - `pool` (None): last, mean or all: the steps that are read out. None is mean, or all if the task reads every step.
-    - `lambda_bits` (None): bits of λ, 8 to 12. None is 8.
+    - `pool` (None): last, mean or all: the steps that are read out. None means mean, or all if the task reads every
+      step.
+    - `lambda_bits` (None): bits of λ, 8 to 12. None means 8.
     - `r_min` (0.6): smallest radius of λ before training.
     - `r_max` (0.99): largest radius of λ before training.
     - `integrators` (0): pairs of each layer that start with λ = 1.
     - `dropout` (0.0): share of the mixes' outputs set to zero while training.
-    - `input_bits` (None): bits of the inputs. None is lossless up to 12 if the task has raw samples, else 8.
+    - `input_bits` (None): bits of the inputs. None means lossless up to 12 if the task has raw samples, else 8.
     """
 
     kind: str = "qornn"

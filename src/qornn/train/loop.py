@@ -51,7 +51,7 @@ class Trainer:
 
     - `model`: the network, which is moved to the device and trained in place.
     - `task`: gives batches, loss and metric, as `make_task` makes it.
-    - `settings` (None): the `TrainSettings`: optimizer, learning rate, epochs and so on. None is their defaults.
+    - `settings` (None): the `TrainSettings`: optimizer, learning rate, epochs and so on. None means their defaults.
     - `out` (None): the run folder for metrics, curve and checkpoints. None keeps nothing on disk.
     - `device` ("auto"): auto, cpu, cuda or mps. auto takes CUDA, then MPS, then the CPU.
     - `quiet` (False): no progress bar and no messages.

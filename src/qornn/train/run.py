@@ -64,11 +64,11 @@ def train(
 
     - `task`: the name of a recipe, as `qornn list` prints them.
     - `model` ("qornn"): qornn, stack, or a baseline: rnn, lstm, gru, fastrnn, fastgrnn.
-    - `map` (None): what keeps W orthogonal, such as "bjorck". None is the recipe's.
+    - `map` (None): what keeps W orthogonal, such as "bjorck". None means the recipe's.
     - `bits` ("recipe"): weight bits, 2 to 8. None or "fp" is full precision, "recipe" the recipe's.
     - `activation_bits` ("recipe"): state bits of `model="stack"`, 4 to 16, rounded while training. None or "fp" is
       float states.
-    - `out` (None): the run folder, new or empty. None is runs/TASK-….
+    - `out` (None): the run folder, new or empty. None means runs/TASK-….
     - `settings` (()): changes of the recipe, as in `["train.lr=1e-3"]`.
     - `device` ("auto"): auto, cpu, cuda or mps.
     - `quiet` (False): no progress bar and no messages.
@@ -101,7 +101,7 @@ def resume(folder: str | Path, *, device: str | None = None, settings: Iterable[
     """Continue a run from its newest checkpoint. A finished run is returned as it is.
 
     - `folder`: the run folder.
-    - `device` (None): auto, cpu, cuda or mps. None is the device of the checkpoint.
+    - `device` (None): auto, cpu, cuda or mps. None means the device of the checkpoint.
     - `settings` (()): settings that no weight depends on and that changed since, as in `["task.data_dir=…"]`.
     - `quiet` (False): no progress bar and no messages.
 

@@ -15,7 +15,7 @@ import qornn
 PICTURE = Path(__file__).parents[1] / "docs" / "browser.png"
 PROGRAM = "smnist-hadamard"
 WIDTH = 900
-COLOURS = 64  # enough for a page of few colours, and a third of the bytes
+COLOURS = 128  # enough for a page of few colours, and half of the bytes
 
 
 def arc(x: float, y: float, r: float, start: float, end: float) -> list[list[float]]:

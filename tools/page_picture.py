@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
 sys.path.append(str(Path(__file__).parent))
 from chromium import drive
@@ -15,7 +15,7 @@ import qornn
 PICTURE = Path(__file__).parents[1] / "docs" / "browser.png"
 PROGRAM = "smnist-hadamard"
 WIDTH = 900
-COLOURS = 64  # enough for a page of few colours, and a third of the bytes
+COLOURS = 128  # enough for a page of few colours, and half of the bytes
 
 
 def arc(x: float, y: float, r: float, start: float, end: float) -> list[list[float]]:
@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="qornn-page-") as scratch:
         folder = qornn.export.web(qornn.load(f"zoo:{PROGRAM}"), Path(scratch) / "page", name="smnist_hadamard")
         found = drive(folder / "index.html", width=WIDTH, strokes=[three], picture=str(PICTURE))
-    Image.open(PICTURE).convert("RGB").quantize(COLOURS).save(PICTURE, optimize=True)
+    PngImageFile(PICTURE).convert("RGB").quantize(COLOURS).save(PICTURE, optimize=True)
     print(f"{PICTURE}: {PICTURE.stat().st_size} bytes; the answer is {found['answer']}")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qornn.errors import ProgramError, SettingsError
-from qornn.integer.inputs import Samples, make_samples
+from qornn.integer.inputs import Codes, Samples, make_samples
 
 
 def test_a_whole_offset_stays_lossless():
@@ -101,3 +101,21 @@ def test_narrow_samples_round_nearly_as_wide_ones(seed, bits, window, log_alpha)
 def test_what_no_narrow_multiplier_holds_is_refused():
     with pytest.raises(SettingsError, match="too large for 32-bit products; change input_bits"):
         make_samples(-(2**15), 2**15 - 1, 1.0, channels=1, bits=16, alpha=1e-9, narrow=True)
+
+
+def test_ranges_are_where_samples_do_not_saturate():
+    how = {"mean": np.array([1.0, -2.0]), "std": np.array([0.5, 3.0]), "bits": 8, "alpha": 4.0}
+    samples = make_samples(-(2**15), 2**15 - 1, 2.0**-8, channels=2, window=3, **how)
+    assert (samples.channels, samples.window, samples.hold) == (2, 3, False)
+    low, high = samples.ranges.T  # in the network's own units, as `from_floats` takes them here
+    for ends, past, want in ((low, 1.1 * low, -128), (high, 1.1 * high, 127)):
+        inside, outside = (
+            samples.integers(samples.clip(samples.from_floats(np.tile(x, 3)[None, None]))) for x in (0.95 * ends, past)
+        )
+        assert (outside == want).all()
+        assert (inside != want).all()
+
+
+def test_codes_are_one_number_at_a_time():
+    codes = Codes(size=10)
+    assert (codes.channels, codes.window, codes.hold, codes.ranges.tolist()) == (1, 1, False, [[0, 9]])

@@ -68,7 +68,10 @@ def test_people_see_a_table_and_where_to_look(waves, tmp_path):
     assert result.exit_code == 0, result.output
     assert "accuracy against bits" in result.stdout
     assert "exact in" in result.stdout
-    network, *files = result.stdout.splitlines()[-4:]
+    network, *files, empty, following = result.stdout.splitlines()[-6:]
+    assert not empty
+    readme = tmp_path / "out" / "c" / "README.md"
+    assert following == f"Next: open the report in a browser; {readme} says how to build the C"
     bytes_ = json.loads((tmp_path / "out" / "result.json").read_text())["true_bytes"]
     assert re.fullmatch(rf"accuracy [\d.]+ % on 16 held-out sequences, [24]-bit weights, {bytes_:,} bytes", network)
     assert [line.split() for line in files] == [

@@ -53,3 +53,4 @@ def _show(found: Demo) -> None:
         print(f"note: {note}")
     print_files(found.files)
     print(f"\nNext: open {found.files.get('web page', found.files['picture'])}")
+    print("Your own recordings: qornn fit --help")

@@ -239,6 +239,8 @@ def _show(figures: dict[str, Any], json: bool) -> None:
     out = Path(figures["run"])
     page = {"web page": out / figures["web"]} if figures["web"] else {}
     print_files({"network": out / "model.qornn", "C": out / "c", **page, "report": out / "report.html"})
+    read = harmless(str(out / "c" / "README.md"))
+    print(f"\nNext: open the report in a browser; {read} says how to build the C")
 
 
 def _network(figures: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def read_wav(path: str | Path) -> np.ndarray:
         channels, width, rate = form
         raise DataError(
             f"{path} has {channels} channels of {8 * width} bits at {rate} Hz; convert it to one channel of 16 bits at "
-            f"{RATE} Hz"
+            f"{RATE} Hz, or save samples that are not sound as .npy"
         )
     if len(raw) != 2 * frames and frames < UNKNOWN:
         raise DataError(

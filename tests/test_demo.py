@@ -27,9 +27,7 @@ def test_the_demo_ends_with_something_to_look_at(tmp_path, qornn_command):
     assert (out / "c" / "src" / "digits.h").exists()
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
     pytest.importorskip("ziglang")
-    assert done.stdout.endswith(
-        f"Next: open {out / 'web' / 'index.html'}\nYour own recordings: qornn fit --help\n"
-    )
+    assert done.stdout.endswith(f"Next: open {out / 'web' / 'index.html'}\nYour own recordings: qornn fit --help\n")
     assert (out / "web" / "index.html").exists()
 
 

@@ -309,3 +309,20 @@ def test_command_line(qornn_command, tmp_path):
     onnx_only = qornn_command("export", program, "-o", out, "--name", "net", "--single-step", check=False)
     assert "--single-step is for ONNX" in onnx_only.stderr
     assert "choose from c, onnx" in qornn_command("export", program, "-o", out, "--to", "cc", check=False).stderr
+
+
+@pytest.mark.parametrize("file", ["README.md", "src/net.h"])
+def test_outputs_have_the_names_of_their_classes(file, tmp_path):
+    program = make(n_h=5, n_o=3).with_provenance(classes=["bearing", "*/ ok", 7])
+    text = (export.c(program, tmp_path / "net", name="net", vector_steps=1) / file).read_text(encoding="utf-8")
+    assert "outputs: 0 bearing, 1 " in text
+    assert "*/ ok" not in text  # it would end a comment
+    plain = export.c(make(n_h=5, n_o=3), tmp_path / "plain", name="net", vector_steps=1) / file
+    assert "outputs: 0" not in plain.read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_how_to_get_a_class(tmp_path):
+    several = export.c(make(n_h=5, n_o=3), tmp_path / "several", name="net", vector_steps=1) / "README.md"
+    assert "int answer = net_classify(&s);" in several.read_text(encoding="utf-8")
+    one = export.c(make(n_h=5, n_o=1), tmp_path / "one", name="net", vector_steps=1) / "README.md"
+    assert "net_classify" not in one.read_text(encoding="utf-8")

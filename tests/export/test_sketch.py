@@ -89,6 +89,11 @@ def answers_of_the_sketch(program, steps):
         ({"normalised": True}, {}, ["as an integer from -3000 to 20000;", " * sample + "]),
         ({"codes": True, "n_i": 5}, {}, ["The next code, from 0 to 4:"]),
         ({"n_i": 12, "normalised": "narrow"}, {}, ["channel 7: ", "and 4 more */"]),
+        (
+            {"n_i": 6, "window": 2, "normalised": "narrow"},
+            {},
+            ["2 samples in order of time, all 3 channels of the first sample first */"],
+        ),
     ],
 )
 def test_the_sketch_says_what_samples_mean(tmp_path, parts, facts, said):

@@ -11,6 +11,7 @@ from single import changed, single
 from strategies import programs, random_input, random_net
 from structured_programs import structured_programs
 
+import qornn
 from qornn.errors import ProgramError
 from qornn.integer.activations import Identity, ModReLU, ReLU
 from qornn.integer.factors import make_table, make_thresholds
@@ -276,3 +277,9 @@ def test_a_network_of_the_paper_fits_32_bits():
 
     net = random_net(0, e=3, m=0, alphas=(0.5, 0.5, 256 / 255), activation="modrelu", codes=False, **shape)
     assert paper(net, "multiplier").accumulator_bits <= 31
+
+
+def test_a_program_is_shown_in_one_line():
+    assert repr(qornn.load("zoo:digits-k4")) == (
+        "IntegerProgram(1 channel; weights of 4 bits (packed), states of 12 bits; 10 outputs; 8549 bytes)"
+    )

@@ -14,6 +14,7 @@ def record(id, value, *, task, seed=0, integer=None, refit=None, bytes=1000, var
         "task": task,
         "variant": variant,
         "value": value,
+        "fraction": 0.3,
         "seconds": 60.0 * (seed + 1),
         "integer": None if integer is None else {"value": integer, "bytes": bytes, **again},
     }
@@ -59,5 +60,11 @@ def test_cells_at_the_papers_figure_are_counted():
         record("copy-bjorck-k8", 1e-5, task="copy", variant="better"),
         record("smnist-bjorck-k8", 50.0, task="smnist"),
         record("smnist-hadamard-k4", 99.0, task="smnist"),  # not the paper's
+        record("pmnist-ptq-k4", 99.0, task="pmnist"),  # an ablation
     ]
-    assert overview.verdict(own).startswith("2 of the 3 cells run are at the paper's figure or better; ")
+    assert overview.verdict(own).startswith("2 of the 3 cells run are at the paper's figure or better, 1 of them with ")
+
+
+def test_how_much_was_trained_stands_beside_the_figure():
+    own = [record("pmnist-bjorck-k8", 0, task="pmnist", integer=94.0, variant="longer")]
+    assert "30 %, other settings" in overview.table(own).rows[3]

@@ -5,7 +5,10 @@ import pytest
 import torch
 
 from qornn.errors import SettingsError
+from qornn.maps import MAPS
+from qornn.maps.bjorck import Bjorck
 from qornn.recipe import resolve
+from qornn.tasks import make_task
 from qornn.train.build import build_model, build_task
 
 TINY = ["model.width=6", "model.pairs=4"]
@@ -89,3 +92,14 @@ def test_bad_settings_are_refused_in_one_line(setting, message):
 def built(settings):
     recipe = resolve("digits", model="stack", settings=settings)
     return build_model(recipe, build_task(recipe))
+
+
+def test_an_option_of_a_map_with_the_name_of_a_parameter_is_refused(monkeypatch):
+    class Scaled(Bjorck):
+        def __init__(self, scale: float = 1.0):
+            super().__init__()
+
+    monkeypatch.setitem(MAPS, "scaled", Scaled)
+    settings = ["model.map_options={scale=0.5}"]
+    with pytest.raises(SettingsError, match=r"option scale of the map 'scaled' has the name of a parameter"):
+        build_model(resolve("digits", map="scaled", settings=settings), make_task("digits"))

@@ -49,7 +49,7 @@ def _changes(strategy: dict[str, Any]) -> str:
 def _row(cell: dict[str, Any]) -> list[object]:
     at = cell.get("paper_at", {}).get("12")
     source = f"cited: {cell['cited']}" if "cited" in cell else cell.get("note")
-    n_h = cell["settings"]["model"]["n_h"]
+    n_h = cell["settings"]["model"].get("n_h")  # a stack has none
     return [
         cell["table"],
         cell["strategy"],

@@ -50,6 +50,10 @@ class IntegerProgram(Checked):
     readout: Readout
     provenance: dict[str, Any] = field(default_factory=dict)  # recipe, seed, version, metric: plain JSON
 
+    def __repr__(self) -> str:
+        layers = "; ".join(layer.describe() for layer in self.layers)
+        return f"IntegerProgram({self.input.describe()}; {layers}; {self.n_o} outputs; {self.true_bytes} bytes)"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", tuple(self.layers))
         for name, kind in (("input", Input), ("readout", Readout), ("provenance", dict)):

@@ -62,29 +62,31 @@ def _check_memory(settings: ModelSettings) -> None:
 
 def _qornn(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:
     check_options(settings.map, settings.map_options)
-    return OrthogonalRNN(
-        task.n_i,
-        settings.n_h,
-        task.n_o,
-        map=settings.map,
-        bits=settings.bits,
-        bits_W=settings.bits_W,
-        bits_U=settings.bits_U,
-        bits_V=settings.bits_V,
-        quantizer=settings.quantizer,
-        scale=settings.scale,
-        activation=settings.activation,
-        readout=task.readout,
-        readout_activation=settings.readout_activation,
-        mix=settings.mix,
-        noise=settings.noise,
-        init=settings.init,
-        init_U=settings.init_U,
-        init_V=settings.init_V,
-        gain_V=settings.gain_V,
-        generator=generator,
-        **settings.map_options,
-    )
+    own: dict[str, Any] = {
+        "map": settings.map,
+        "bits": settings.bits,
+        "bits_W": settings.bits_W,
+        "bits_U": settings.bits_U,
+        "bits_V": settings.bits_V,
+        "quantizer": settings.quantizer,
+        "scale": settings.scale,
+        "activation": settings.activation,
+        "readout": task.readout,
+        "readout_activation": settings.readout_activation,
+        "mix": settings.mix,
+        "noise": settings.noise,
+        "init": settings.init,
+        "init_U": settings.init_U,
+        "init_V": settings.init_V,
+        "gain_V": settings.gain_V,
+        "generator": generator,
+    }
+    if taken := sorted(own.keys() & settings.map_options.keys()):
+        raise SettingsError(
+            f"the option {taken[0]} of the map {settings.map!r} has the name of a parameter of OrthogonalRNN; "
+            "give it another name in the map"
+        )
+    return OrthogonalRNN(task.n_i, settings.n_h, task.n_o, **own, **settings.map_options)
 
 
 def _stack(settings: ModelSettings, task: Task, generator: torch.Generator) -> nn.Module:

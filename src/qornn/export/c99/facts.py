@@ -11,6 +11,8 @@ from qornn.export.c99.layers import Code
 from qornn.integer.layout import Fields
 from qornn.integer.program import IntegerProgram
 
+NAMES_LIMIT, NAME_LIMIT = 50, 40  # classes that are named, and letters of a name
+
 
 def facts(program: IntegerProgram) -> list[str]:
     """Its shape, its weights, what is read out of it when, and what it was measured to do."""
@@ -25,7 +27,7 @@ def facts(program: IntegerProgram) -> list[str]:
     if len(program.layers) > 1:
         lines = [f"{shape}, {units}, {outputs}"]
         lines += [f"layer {i}: {layer.describe()}" for i, layer in enumerate(program.layers)]
-    lines += [f"{mixed}read out {program.readout.when}"]
+    lines += [f"{mixed}read out {program.readout.when}", *_named(program)]
     if isinstance(metric, dict) and {"name", "value"} <= metric.keys():
         task = program.provenance.get("task")
         where = f"task {task}: " if isinstance(task, str) else ""
@@ -33,6 +35,15 @@ def facts(program: IntegerProgram) -> list[str]:
         said = f"{value:.4g}" if isinstance(value, float) else value
         return [*lines, plain(f"{where}{metric['name']} {said} on the test set, as these integers")]
     return [*lines, "never measured on a task"]
+
+
+def _named(program: IntegerProgram) -> list[str]:
+    """The class of each output, where the program knows its classes."""
+    said = program.provenance.get("classes")
+    if not isinstance(said, list) or len(said) != program.n_o:
+        return []
+    names = [f"{o} {str(label)[:NAME_LIMIT]}" for o, label in enumerate(said[:NAMES_LIMIT])]
+    return [plain(f"outputs: {', '.join(names)}" + (", ..." if len(said) > NAMES_LIMIT else ""))]
 
 
 def memory(layers: list[Code], readout: Fields, *, data: int, state: int, outputs: int) -> dict[str, int]:

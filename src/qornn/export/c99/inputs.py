@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from qornn._io.text import counted
 from qornn.export.c99.arrays import array
 from qornn.export.c99.folder import fill
 from qornn.export.c99.layers import Kept, Member, cleared
@@ -73,16 +72,24 @@ def _samples(part: Samples, name: str, room: int) -> InputCode:
             **(_quantize(part, name) if part.takes_floats else NO_FLOATS),
             "parameter": "const int16_t *x",
             "argument": "x",
-            "declared": f"int16_t x[{name}_N_I]; /* raw samples of one step, one of each channel in turn */",
+            "declared": f"int16_t x[{name}_N_I]; /* raw: {_order(part)} */",
             "example_argument": "x",
             "step_comment": f"/* One step of {name}_N_I raw samples, {limits} */",
             "sketch": "raw" if part.raw_scale is None else "float",
             "sketch_units": "\n".join(_units(part)),
             "missing": f" {MISSING if part.raw_scale is None else 'NaN'} is a missing sample." * part.hold,
             "channels": str(part.channels),
-            "order": f"{counted(part.window, 'sample')} of each channel" + (", one after another" * (part.window > 1)),
+            "order": _order(part),
         },
     )
+
+
+def _order(part: Samples) -> str:
+    """What the numbers of one step are."""
+    if part.window == 1:
+        return "one sample" if part.channels == 1 else f"one sample of each of the {part.channels} channels"
+    samples = f"{part.window} samples in order of time"
+    return samples if part.channels == 1 else f"{samples}, all {part.channels} channels of the first sample first"
 
 
 def _units(part: Samples) -> list[str]:

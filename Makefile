@@ -24,7 +24,6 @@ UNDER_SANITIZERS = QORNN_RECURRENCE_LIBRARY=$(abspath $(SANITIZED)) ASAN_OPTIONS
 # Native code has these tests; `make test` runs them on the sanitized build alone, where there is one.
 NATIVE_TESTS := tests/recurrence/test_native.py tests/recurrence/test_hadamard.py tests/recurrence/test_scan.py tests/recurrence/test_mix.py \
 	tests/recurrence/test_native_weights.py tests/recurrence/test_native_layers.py tests/integer/test_engine.py tests/integer/test_session.py tests/integer/test_engine_structured.py tests/integer/test_engine_stacks.py
-C_FILES := $(shell find src tests examples -name '*.[ch]' -o -name '*.cpp')
 PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 # $(call timed,NAME,COMMAND): the seconds of every step are printed at the end.
 timed = @echo '$(2)'; began=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - began)) s" >> build/times
@@ -38,7 +37,7 @@ test: CHOSEN = -m "not full" $(if $(LIBASAN),$(NATIVE_TESTS:%=--ignore=%))
 test-all: CHOSEN = --hypothesis-profile=thorough
 test test-all: .venv/ready
 	@mkdir -p build && rm -f build/times
-	$(call timed,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/clang-format --dry-run -Werror $(C_FILES))
+	$(call timed,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check . && find src tests examples -name "*.[ch]" -o -name "*.cpp" | xargs $(BIN)/clang-format --dry-run -Werror)
 	$(call timed,types,$(BIN)/mypy)
 	$(if $(LIBASAN),$(call timed,sanitize,$(MAKE) --no-print-directory sanitize),\
 	@echo 'sanitize: skipped, $(CXX) has no AddressSanitizer')

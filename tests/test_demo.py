@@ -53,7 +53,9 @@ def test_without_compilers_the_demo_says_how_to_get_them(tmp_path, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_an_interrupted_demo_says_what_is_kept(tmp_path):
     words = [sys.executable, "-m", "qornn", "demo", "--out", str(tmp_path / "demo")]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    # A shell that puts this test into the background ignores Ctrl-C, and its children would too.
+    with subprocess.Popen(words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **pipes) as process:
         assert any("device cpu" in line for line in process.stderr)  # it trains
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)

@@ -323,6 +323,6 @@ def test_outputs_have_the_names_of_their_classes(file, tmp_path):
 
 def test_the_readme_shows_how_to_get_a_class(tmp_path):
     several = export.c(make(n_h=5, n_o=3), tmp_path / "several", name="net", vector_steps=1) / "README.md"
-    assert "int answer = net_classify(&s);" in several.read_text(encoding="utf-8")
+    assert "\nnet_classify(&s); " in several.read_text(encoding="utf-8")
     one = export.c(make(n_h=5, n_o=1), tmp_path / "one", name="net", vector_steps=1) / "README.md"
     assert "net_classify" not in one.read_text(encoding="utf-8")

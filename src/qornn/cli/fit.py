@@ -16,7 +16,9 @@ from qornn.errors import SettingsError
 def run(
     data: Annotated[
         Path,
-        typer.Argument(help="An .npz, .csv, .tsv, .ts, .arff or .parquet file, or a folder of .npy or .wav files."),
+        typer.Argument(
+            help="An .npz, .csv, .tsv, .ts, .arff or .parquet file, or a folder of .npy files, or of .wav for sound."
+        ),
     ],
     out: Annotated[
         Path, typer.Option("-o", "--out", help="The folder to write: new, empty, or from the same command.")

@@ -29,8 +29,7 @@ def readout_code(program: IntegerProgram, name: str, last: Code) -> ReadoutCode:
     exact, several = program.readout.exact, program.n_o > 1
     words = {"name": name, "y_type": "int32_t" if exact else "float"}
     words["classify_h"] = fill("classify.h", words) if several else ""
-    call = f"int answer = {words['name']}_classify(&s);"
-    words["answered"] = f"\n{call} /* the number of the largest output: its class */" if several else ""
+    words["answered"] = f"\n{name}_classify(&s);           /* the number of the largest output: the class */" * several
     words["classify_c"] = fill("classify.c", words) if several else ""
     if program.readout.pooled:
         return _mean(program, name, words)

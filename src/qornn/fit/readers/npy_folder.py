@@ -37,7 +37,10 @@ def read_folder(path: Path, *, hold: bool = False) -> Dataset:
         return Dataset(train=_by_folder(path / "train", path, hold), test=test)
     if _classes(path):
         return Dataset(train=_by_folder(path, path, hold))
-    raise DataError(f"{path} holds no .npy or .wav files; layouts are {LAYOUTS}, or CLASS/*.wav")
+    raise DataError(
+        f"{path} holds no .npy or .wav files; layouts are {LAYOUTS}, or CLASS/*.wav. Tables: save each as .npy, or "
+        "join them in one .csv with columns id, time and label"
+    )
 
 
 def holds_arrays(path: Path) -> bool:

@@ -49,7 +49,10 @@ def _clips(path: Path, root: Path) -> tuple[Labelled, int]:
                 raise DataError(f"{file} is a link to a file outside {root}; copy the file there")
             sound = read_wav(file)
             if len(sound) < WINDOW:
-                raise DataError(f"{file} holds {len(sound)} samples, less than a frame of {WINDOW}; leave the file out")
+                raise DataError(
+                    f"{file} holds {len(sound)} samples, less than a frame of {WINDOW}; leave the file out, or save "
+                    "signals that are not sound as .npy"
+                )
             other += len(sound) != RATE
             clip = sound if len(sound) > RATE else one_second(sound)
             parts.append(quantized(mfcc(clip, gain=float(clip.max()))))  # (T, 10) int8

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from qornn._io.compiling import TIMEOUT, compile_there
 from qornn._io.zig import zig
 from qornn.errors import QornnError
 from qornn.verify.folder import Export
@@ -31,7 +32,6 @@ BARE: Final = (
     "-DEXAMPLE_SAY=board_say",
 )
 CODE_BYTES: Final = 8 * 1024  # start-up, example and model: three to six kB in practice
-TIMEOUT: Final = 600
 LONGEST: Final = 16 * 2**20  # bytes a replay may say: a difference tells three states
 
 
@@ -128,15 +128,7 @@ def check_size(export: Export, name: str, target: Target) -> None:
 
 def compiled(command: list[str], folder: Path, name: str) -> None:
     """Run a compiler there; what it complains of is an error."""
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifyError(f"the compiler for {name} did not run: {error}") from error
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise VerifyError(f"the C does not compile for {name}:\n" + "\n".join(words[:20]))
+    compile_there(command, folder, name, VerifyError)
 
 
 def said(command: list[str], folder: Path) -> tuple[str, int]:

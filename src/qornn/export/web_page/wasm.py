@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from qornn._io.compiling import compile_there
 from qornn._io.zig import zig
 from qornn.errors import QornnError
 from qornn.export.c99 import folder
@@ -17,7 +17,6 @@ from qornn.integer.program import IntegerProgram
 # Sums of floats keep their order and are never fused. Memory is copied by instructions, since there is no library.
 OPTIONS: Final = ("-target", "wasm32-freestanding", "-mcpu=generic+bulk_memory", "-std=c99", "-O2", "-ffp-contract=off")
 LINK: Final = ("-nostdlib", "-Wl,--no-entry", "-Wl,--strip-all")
-TIMEOUT: Final = 600  # seconds
 
 
 class WebError(QornnError):
@@ -46,17 +45,6 @@ def wasm(program: IntegerProgram, made: Made) -> bytes:
         glue = Path(folder.MAIN).with_name("page_wasm.c").as_posix()
         (root / glue).write_text(fill("wasm.c", words), encoding="utf-8")
         sources = sorted(file for file in made.files if file.startswith("src/") and file.endswith(".c"))
-        _run([*compiler(), *OPTIONS, *LINK, glue, *sources, "-o", "network.wasm"], root)
+        command = [*compiler(), *OPTIONS, *LINK, glue, *sources, "-o", "network.wasm"]
+        compile_there(command, root, "the web page", WebError)
         return (root / "network.wasm").read_bytes()
-
-
-def _run(command: list[str], root: Path) -> None:
-    try:
-        done = subprocess.run(
-            command, cwd=root, capture_output=True, encoding="utf-8", errors="replace", timeout=TIMEOUT
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise WebError(f"the compiler for the web page did not run: {error}") from error
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise WebError("the C does not compile to WebAssembly:\n" + "\n".join(words[:20]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from qornn.errors import DataError
 from qornn.fit.dataset import Dataset, Labelled, as_counts, labels_of_text
-from qornn.fit.readers.series import is_missing, samples, short, text_lines, value
+from qornn.fit.readers.series import is_missing, label_of, samples, short, text_lines, value
 from qornn.tasks.arrays import Sequences
 
 QUOTED = r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\""""
@@ -56,7 +56,7 @@ def read_arff(path: Path, *, hold: bool = False) -> Dataset:
         if header.classes is None:
             values.append(value(label, path, f"row {row}"))
         else:
-            labels.append(_label(path, row, label, header))
+            labels.append(label_of(label, header.classes, path, row, short(header.label)))
     if not parts:
         raise DataError(f"{path} has no rows after @data; give one series per row")
     shorter = sum(len(part) < header.steps for part in parts)
@@ -173,15 +173,3 @@ def _series(path: Path, row: int, dimensions: list[list[str]], header: Header, h
     places = [f"row {row}" + (f", dimension {d}" if header.relational else "") for d in range(1, len(dimensions) + 1)]
     channels = [samples(c[:end], path, at, hold=hold) for c, at in zip(dimensions, places, strict=True)]
     return np.stack(channels, 1)
-
-
-def _label(path: Path, row: int, label: str, header: Header) -> str:
-    assert header.classes is not None
-    if is_missing(label) and label not in header.classes:
-        raise DataError(f"{path} holds no label at row {row}, counted from 1; add one, or drop the row")
-    if header.classes and label not in header.classes:
-        raise DataError(
-            f"{path} holds the label {short(label)} at row {row}, counted from 1, which {short(header.label)} does not "
-            "list; correct one of them"
-        )
-    return label

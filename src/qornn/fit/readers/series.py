@@ -41,6 +41,18 @@ def value(cell: str, path: Path, place: str) -> float:
     return _number(cell, path, f"{place}, as the value to predict", False)
 
 
+def label_of(cell: str, classes: frozenset[str], path: Path, row: int, header: str) -> str:
+    """The class of a row; `header` names what lists the classes, if it lists any."""
+    if is_missing(cell) and cell not in classes:
+        raise DataError(f"{path} holds no label at row {row}, counted from 1; add one, or drop the row")
+    if classes and cell not in classes:
+        raise DataError(
+            f"{path} holds the label {short(cell)} at row {row}, counted from 1, which {header} does not list; correct "
+            "one of them"
+        )
+    return cell
+
+
 def is_missing(cell: str) -> bool:
     """Whether a cell means that there is no sample, no class or no value."""
     return cell.lower() in MISSING

@@ -10,7 +10,7 @@ import numpy as np
 
 from qornn.errors import DataError
 from qornn.fit.dataset import Dataset, Labelled, as_counts, labels_of_text
-from qornn.fit.readers.series import is_missing, samples, short, text_lines, value
+from qornn.fit.readers.series import label_of, samples, short, text_lines, value
 from qornn.tasks.arrays import Sequences
 
 
@@ -39,7 +39,7 @@ def read_ts(path: Path, *, hold: bool = False) -> Dataset:
         if header.values:
             values.append(value(label.strip(), path, f"row {row}"))
         else:
-            labels.append(_label(path, row, label.strip(), header))
+            labels.append(label_of(label.strip(), header.classes, path, row, "@classLabel"))
     if not parts:
         raise DataError(f"{path} has no rows after @data; give one series per row")
     x = as_counts(Sequences.padded(parts))
@@ -111,14 +111,3 @@ def _check(path: Path, row: int, part: np.ndarray, parts: list[np.ndarray], head
             f"{path} holds {len(part)} samples at row {row}, counted from 1, but {len(parts[0])} in the first series; "
             "correct that row, or write @equalLength false"
         )
-
-
-def _label(path: Path, row: int, label: str, header: Header) -> str:
-    if is_missing(label) and label not in header.classes:
-        raise DataError(f"{path} holds no label at row {row}, counted from 1; add one, or drop the row")
-    if header.classes and label not in header.classes:
-        raise DataError(
-            f"{path} holds the label {short(label)} at row {row}, counted from 1, which @classLabel does not list; "
-            "correct one of them"
-        )
-    return label

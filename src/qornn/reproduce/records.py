@@ -52,14 +52,14 @@ def write(record: dict[str, Any], results: Path = Path("results")) -> Path:
 
 def keep(program: IntegerProgram, id: str, results: Path) -> str | None:
     """Keep the program that a record's integers are of, so that they can be measured again; None if it is large."""
+    from qornn.integer.storage import to_bytes
+
+    data = to_bytes(program)
+    if len(data) > MOST_BYTES:
+        return None
     name = f"{PROGRAMS}/{id}.qornn"
-    path = results / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    program.save(path)
-    if path.stat().st_size <= MOST_BYTES:
-        return name
-    path.unlink()
-    return None
+    write_atomically(results / name, data)
+    return name
 
 
 def commit() -> str | None:

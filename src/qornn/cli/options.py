@@ -60,6 +60,6 @@ def given_command() -> str:
 
 
 def _without_folders(word: str) -> str:
-    """As in -o/home/me/out, --out=/home/me/out and /home/me/out."""
+    """As in -o/data/me/out, --out=/data/me/out and /data/me/out."""
     option, path = re.fullmatch(r"(-\w(?=[^=]*[/\\])|[^/\\]*=|)(.*)", word, re.DOTALL).groups()  # type: ignore[union-attr]
     return option + (re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path)

@@ -167,6 +167,15 @@ def test_another_run_in_the_folder_is_not(make):
 
 
 @pytest.mark.slow
+def test_a_run_that_starts_from_a_relative_folder_is_adopted(tiny, make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs.start(recipes.resolve("copy", bits=8, settings=[*tiny, "train.steps=2"]), tmp_path / "wide", quiet=True)
+    (job,) = make(settings=["train.start=wide"])
+    runs.start(job.recipe, job.folder, quiet=True)  # its folder holds the absolute path
+    assert cells.make(job)["settings"]["train"]["start"] == "wide"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("timer", [True, False], ids=["timer", "no timer"])
 def test_a_budget_stops_a_cell_which_then_goes_on(make, monkeypatch, timer):
     if not timer:

@@ -251,7 +251,7 @@ def bits_name(bits: int | None) -> str:
 
 def _compared(recipe: Recipe) -> dict[str, Any]:
     """Every setting that makes the network and its training what they are, defaults of the task filled in."""
-    tables = recipe.tables()
+    tables = recipe.portable_tables()
     known = {f.name: f.default for f in fields(TASKS[tables["task"]["name"]])}
     tables["task"] = {k: v for k, v in (known | tables["task"]).items() if k != "data_dir"}
     tables["train"] = {k: v for k, v in tables["train"].items() if k not in FREE}

@@ -30,6 +30,13 @@ def test_henaff_is_blocks_of_rotations_and_a_one():
     assert not W[2:4, :2].any()
 
 
+def test_henaff_quarter_turns_by_less_than_a_quarter_as_far():
+    """cos θ > cos(π/4) for every angle, which is true of no other start of this size."""
+    for name, slow in (("henaff-quarter", True), ("henaff", False)):
+        cosines = start(name, 400, generator=torch.Generator().manual_seed(0)).diagonal()
+        assert bool((cosines > 0.5**0.5).all()) == slow
+
+
 def test_unknown_start_and_size_are_refused():
     with pytest.raises(SettingsError, match="Did you mean 'haar'"):
         start("har", 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,9 +18,14 @@ def haar(n: int, *, generator: torch.Generator | None = None, dtype: torch.dtype
     return (Q * R.diagonal().sign()).to(dtype)
 
 
-def henaff(n: int, *, generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Block-diagonal 2×2 rotations of angles U(−π, π), and a 1 at the end when n is odd (Henaff et al. 2016)."""
-    angles = math.pi * (2 * torch.rand(n // 2, generator=generator, dtype=torch.float64) - 1)
+def henaff(
+    n: int, *, share: float = 1.0, generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Block-diagonal 2×2 rotations of angles U(−π, π), and a 1 at the end when n is odd (Henaff et al. 2016).
+
+    `share` narrows the angles to U(−share·π, share·π): slower rotations, for long sequences of small steps.
+    """
+    angles = share * math.pi * (2 * torch.rand(n // 2, generator=generator, dtype=torch.float64) - 1)
     blocks = torch.stack([angles.cos(), -angles.sin(), angles.sin(), angles.cos()], -1).view(-1, 2, 2)
     return torch.block_diag(*blocks, *[torch.ones(1, 1, dtype=torch.float64)] * (n % 2)).to(dtype)
 
@@ -29,7 +35,12 @@ def identity(n: int, *, generator: torch.Generator | None = None, dtype: torch.d
     return torch.eye(n, dtype=dtype)
 
 
-STARTS: dict[str, Callable[..., Tensor]] = {"haar": haar, "henaff": henaff, "identity": identity}
+STARTS: dict[str, Callable[..., Tensor]] = {
+    "haar": haar,
+    "henaff": henaff,
+    "henaff-quarter": partial(henaff, share=0.25),
+    "identity": identity,
+}
 
 
 def start(name: str, n: int, *, generator: torch.Generator | None = None) -> Tensor:

@@ -42,7 +42,7 @@ class OrthogonalRNN(ReadsOut):
         - `quantizer` ("uniform"): of W: uniform or identity-offset, or a `Quantizer`.
         - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
         - `activation` (None): relu, modrelu, identity or tanh. None means relu; where W is not stored, identity.
-        - `init` ("haar"): W before training: haar, henaff or identity.
+        - `init` ("haar"): W before training: haar, henaff, henaff-quarter or identity.
         - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     """
 

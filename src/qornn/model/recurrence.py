@@ -40,7 +40,7 @@ class OrthogonalRecurrence(SequenceLayer):
     - `bits_W` (None): bits of W if they differ. None means `bits`.
     - `bits_U` (None): bits of U if they differ. None means `bits`.
     - `activation` (None): relu, modrelu, identity or tanh. None means relu; where W is not stored, identity.
-    - `init` ("haar"): W before training: haar, henaff or identity. A W that is not stored ignores it.
+    - `init` ("haar"): W before training: haar, henaff, henaff-quarter or identity. A W that is not stored ignores it.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     - `generator` (None): draws the weights. None means torch's global generator.
     - `map_options`: the map's own parameters, such as `rank=2` of projunn or `seed=3` of hadamard.

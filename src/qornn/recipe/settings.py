@@ -43,7 +43,7 @@ class ModelSettings:
     - `scale` ("tensor"): one scale per matrix, or "row" for one per row.
     - `activation` ("relu"): relu, modrelu, identity or tanh.
     - `readout_activation` (None): identity or relu on the states that V reads. None means the map's default.
-    - `init` ("haar"): W before training: haar, henaff or identity.
+    - `init` ("haar"): W before training: haar, henaff, henaff-quarter or identity.
     - `init_U` ("xavier-normal"): U before training: xavier-normal or kaiming-normal.
     - `init_V` ("xavier-normal"): V before training: xavier-normal or kaiming-normal.
     - `gain_V` (1.0): factor on V before training.

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from forking import Forked
-from qornn.errors import CheckpointError, SettingsError
+from qornn.errors import CheckpointError, ProgramError, SettingsError
 from qornn.lowering.lower import lower
 from qornn.recipe import resolve
 from qornn.train import checkpoint as checkpoints
@@ -162,6 +162,38 @@ def test_a_run_begins_with_the_weights_of_another(tiny, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scale", ["tensor", "row"])
+def test_a_run_begins_with_the_weights_of_a_program(scale, tiny, tmp_path):
+    relu = [*tiny, "model.activation=relu", f"model.scale={scale}"]
+    wide = start(resolve("copy", bits=8, settings=[*relu, "train.steps=3"]), tmp_path / "wide", quiet=True)
+    lower(wide, quiet=True).save(tmp_path / "wide.qornn")
+    begun = [*relu, "train.steps=1", "train.lr=1e-12", f"train.start={tmp_path / 'wide.qornn'}", "train.seed=5"]
+    again = start(resolve("copy", bits=8, settings=[*begun, "model.map=free"]), tmp_path / "again", quiet=True)
+    there, here = wide.model, again.model  # a map that leaves W_raw as it is
+    assert torch.allclose(here.recurrence.W_raw, there.recurrence.W_q(), atol=1e-6)  # float32 of float64
+    assert torch.allclose(here.recurrence.U_raw, there.recurrence.U_q(), atol=1e-6)
+    assert torch.allclose(here.V, there.V, atol=1e-6)
+    assert torch.allclose(here.b_o, there.b_o, atol=1e-6)
+    assert resolve("copy", settings=begun).portable_tables()["train"]["start"] == "wide.qornn"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (["model.activation=modrelu"], "activation modrelu, whose bias"),
+        (["model.map=hadamard", "model.n_h=8", "model.activation=identity"], "W is of kind"),
+    ],
+)
+def test_a_start_at_a_program_that_does_not_tell_its_weights_is_refused(changed, said, tiny, tmp_path):
+    settings = [*tiny, "train.steps=1", *changed]
+    lower(start(resolve("copy", settings=settings), tmp_path / "run", quiet=True), quiet=True).save(
+        tmp_path / "p.qornn"
+    )
+    with pytest.raises(ProgramError, match=f"{said}.*begin with its run folder"):
+        start(resolve("copy", settings=[*settings, f"train.start={tmp_path / 'p.qornn'}"]), tmp_path / "b", quiet=True)
+
+
+@pytest.mark.slow
 def test_a_run_that_begins_with_another_goes_on_without_it(tiny, tmp_path):
     shared = [*tiny, "train.steps=6", f"train.start={tmp_path / 'wide'}", "train.checkpoint_every=2"]
     start(resolve("copy", bits=8, settings=[*tiny, "train.steps=2"]), tmp_path / "wide", quiet=True)
@@ -182,7 +214,7 @@ def test_a_run_that_begins_with_another_goes_on_without_it(tiny, tmp_path):
 def test_a_start_that_is_no_finished_run_is_refused(there, tiny, tmp_path):
     if there == "unfinished":
         (tmp_path / there).mkdir()
-    with pytest.raises(SettingsError, match=r"train.start must be a finished run.*model.safetensors"):
+    with pytest.raises(SettingsError, match=r"train.start must be a finished run or a program.*model.safetensors"):
         start(resolve("copy", settings=[*tiny, f"train.start={tmp_path / there}"]), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
 

@@ -76,6 +76,9 @@ class FloatReadout(Readout):
     def stored_bytes(self) -> int:
         return self.V.nbytes + self.b_o.nbytes + 4
 
+    def floats(self) -> dict[str, np.ndarray]:
+        return {"V": self.V, "b_o": self.b_o}
+
     def outputs(self, h: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
         h = self.seen(h).astype(np.float32)
         total = np.zeros((*h.shape[:-1], len(self.V)), np.float32)

@@ -74,6 +74,13 @@ class Readout(check.Checked, ABC):
         """Whether the mean of all steps is read out."""
         return self.steps == "mean"
 
+    def floats(self) -> dict[str, np.ndarray]:
+        """V and b_o as real numbers, by the names they have in training."""
+        raise check.ProgramError(
+            "a training cannot begin with a program that has its readout in integers; begin with its run folder, or "
+            'lower it with readout="float"'
+        )
+
     def way_out(self, top: int) -> str:
         """What to change if the sums of outputs up to `top` do not fit."""
         return "use fewer activation bits or bits of V"

@@ -181,7 +181,8 @@ class TrainSettings:
     - `fraction` (1.0): share of the steps in which the whole schedule is run.
     - `batch` (128): sequences per batch, over all processes.
     - `seed` (0): seed of weights and data.
-    - `start` (""): a finished run whose weights are the starting point, for example with more bits. "" draws weights.
+    - `start` (""): a finished run, or a program file of the paper's layer, whose weights are the starting point, for
+      example with more bits. "" draws weights.
     - `log_every` (50): steps between records of the metrics.
     - `eval_every` (0): steps between evaluations. 0 is once per epoch.
     - `checkpoint_every` (0): steps between checkpoints. 0 is by time only.

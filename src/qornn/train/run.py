@@ -14,21 +14,21 @@ from torch import Tensor, nn
 from qornn import __version__
 from qornn._io.files import to_json, write_atomically
 from qornn._io.folders import LOCK, is_free
-from qornn._io.foreign import Unreadable, is_number, is_there, read_json
-from qornn.errors import CheckpointError, SettingsError, shown
+from qornn._io.foreign import Unreadable, is_number, read_json
+from qornn.errors import CheckpointError, shown
 from qornn.maps import is_structured
 from qornn.recipe import AS_THE_RECIPE, STACK, Recipe, find_cell, read_run, resolve
 from qornn.recurrence import in_use
 from qornn.tasks.base import Task
 from qornn.train import checkpoint as checkpoints
 from qornn.train import place
-from qornn.train.build import build_model, build_task, hold_inputs
+from qornn.train.begin import MODEL_FILE, take_start_weights
+from qornn.train.build import build_model, build_task
 from qornn.train.device import choose_device
 from qornn.train.distributed import join, leave, rank
 from qornn.train.log import Display
 from qornn.train.loop import Trainer
 
-MODEL_FILE = "model.safetensors"
 FIGURES = {"value", "baseline", "steps", "seconds", "orthogonality", "sigma_min", "sigma_max", "saturation", "max_h"}
 FIGURES |= {"lambda_max", "saturated_states"}
 
@@ -89,7 +89,7 @@ def start(recipe: Recipe, out: str | Path | None = None, *, device: str = "auto"
         place.check_new(folder)
     with place.keep(folder, first=first):
         trainer = _trainer(recipe, folder, device, quiet)  # bad settings fail before anything is written
-        _take_start_weights(trainer)
+        take_start_weights(trainer)
         if first:
             place.check_new(folder)  # nobody else has begun meanwhile
             write_atomically(folder / "recipe.toml", recipe.to_toml(), own=True)
@@ -229,20 +229,8 @@ def _go_on(folder: Path, recipe: Recipe, device: str | None, quiet: bool) -> Run
         if trainer.processes.first:
             checkpoints.drop_old(folder / "checkpoint")
     else:
-        _take_start_weights(trainer)
+        take_start_weights(trainer)
     return _finish(trainer, recipe, folder)
-
-
-def _take_start_weights(trainer: Trainer) -> None:
-    """The weights of the run that this one starts from; its bits, scales and map may be others."""
-    if not trainer.settings.start:
-        return
-    file = Path(trainer.settings.start) / MODEL_FILE
-    if not is_there(file):
-        where = shown(str(file), length=500)[1:-1]
-        raise SettingsError(f"train.start must be a finished run, but there is no {where}; leave it out, or finish it")
-    checkpoints.load_into(trainer.model, checkpoints.load_tensors(file)[0], file)
-    hold_inputs(trainer.model, trainer.task)  # its inputs may have had other bits
 
 
 def _finish(trainer: Trainer, recipe: Recipe, folder: Path) -> Run:

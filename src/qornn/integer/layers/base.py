@@ -64,6 +64,12 @@ class Layer(check.Checked, ABC):
         """The layer of what a trained one says of itself (`made_of`), and the value of one unit of its output."""
         raise NotImplementedError(f"{cls.__name__} is made of weights")
 
+    def floats(self) -> dict[str, np.ndarray]:
+        """Its weights as real numbers, by the names they have in training."""
+        raise check.ProgramError(
+            f"a training cannot begin with a program that has a layer of {self.kind}; begin with its run folder"
+        )
+
     @abstractmethod
     def step(self, state: np.ndarray, x: np.ndarray, skip: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The next state and the output, of numbers (B, n_in) or codes (B,); `skip` is what the layer before read."""

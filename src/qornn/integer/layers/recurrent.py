@@ -124,6 +124,15 @@ class Recurrent(Layer):
         bias = 0 if self.bias is None else self.requant.bias_bytes * rows
         return self.W.stored_bytes + packed_bytes(rows * self.n_in, self.U.bits) + self.requant.stored_bytes + bias
 
+    def floats(self) -> dict[str, np.ndarray]:
+        found = {"W_raw": self.W.floats(), "U_raw": self.U.floats()}
+        if self.bias is not None:
+            raise ProgramError(
+                f"a training cannot begin with a program that has the activation {self.activation.kind}, whose bias is "
+                "known only in units of its sums; begin with its run folder"
+            )
+        return found
+
     def step(self, state: np.ndarray, x: np.ndarray, skip: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         z = self.requant.combined(self.W.product(state), self.U.sums(x), state)
         h = self.activation.next(z, lambda a: self.requant.magnitude(a, self.top), self.bias)

@@ -79,6 +79,12 @@ class RecurrentMatrix(check.Checked, ABC):
     def written_out(self) -> np.ndarray:
         """W_i entry by entry.  # (n_h, n_h) int64"""
 
+    def floats(self) -> np.ndarray:
+        """W_q.  # (n_h, n_h) float64"""
+        raise check.ProgramError(
+            f"a training cannot begin with a program whose W is of kind {self.kind}; begin with its run folder"
+        )
+
     @abstractmethod
     def fields(self, layout: Layout) -> Fields:
         """Its fields of qornn_recurrent."""

@@ -60,6 +60,9 @@ class Dense(RecurrentMatrix):
     def written_out(self) -> np.ndarray:
         return self.integers.astype(np.int64)
 
+    def floats(self) -> np.ndarray:
+        return dequantized(self) + (np.eye(self.n_h) if self.identity else 0)
+
     def fields(self, layout: Layout) -> Fields:
         if layout.packed:
             planes = pack_rows(self.integers, self.bits)
@@ -106,6 +109,10 @@ class Matrix(check.Checked):
     def stored_bytes(self) -> int:
         return packed_bytes(self.integers.size, self.bits)
 
+    def floats(self) -> np.ndarray:
+        """U_q.  # (n_h, n_i) float64"""
+        return dequantized(self)
+
     def sums(self, x: np.ndarray) -> np.ndarray:
         """Σ U_i x_i of numbers (B, n_i); codes (B,) read a column.  # -> (B, n_h) int64"""
         U = self.integers.astype(np.int64)
@@ -119,3 +126,9 @@ def _check(matrix: Dense | Matrix, name: str) -> None:
     entries = check.integers(name, matrix.integers, np.int8, (None, None), -top, top - 1)
     object.__setattr__(matrix, "integers", entries)
     object.__setattr__(matrix, "alpha", check.scale(f"alpha of {name}", matrix.alpha, len(entries)))
+
+
+def dequantized(matrix: Dense | Matrix) -> np.ndarray:
+    """alpha·integers/2^(k−1)."""
+    alpha = matrix.alpha[:, None] if matrix.alpha.ndim else matrix.alpha
+    return matrix.integers * (alpha / 2 ** (matrix.bits - 1))

@@ -19,6 +19,18 @@ def test_a_sequence_is_laid_out_as_in_the_paper():
     assert torch.equal(target[:, 14:], x[:, :10])
 
 
+def test_the_blanks_grow_in_training_alone():
+    task = Copy(T0=100, grow=50)
+    lengths = [task.batch("train", index, 2).x.shape[1] - 20 for index in (0, 24, 48, 49, 50, 999)]
+    assert lengths == [2, 50, 98, 100, 100, 100]
+    assert task.batch("validation", 0, 2).x.shape == task.batch("test", 0, 2).x.shape == (2, 120)
+    short = task.batch("train", 4, 3)  # ten blanks
+    assert torch.equal(short.target[:, -10:], short.x[:, :10])
+    assert (short.x[:, 20] == 9).all()
+    whole = Copy(T0=100)
+    assert torch.equal(short.x[:, :10], whole.batch("train", 4, 3).x[:, :10])  # the same draws
+
+
 def test_symbols_are_uniform():
     counts = torch.bincount(Copy(T0=1).batch("train", 0, 4000).x[:, :10].flatten(), minlength=10)
     assert counts[0] == counts[9] == 0

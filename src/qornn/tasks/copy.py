@@ -25,6 +25,9 @@ class Copy(Task):
 
     Training sequences are drawn afresh for every batch [ours: the paper counts 512 000 per epoch and does not say
     whether they repeat]; validation and test are fixed sets, streams of their own, for each seed.
+
+    `grow` is the number of training batches over which the blanks rise evenly to T0 [ours]. 0 is T0 from the first
+    batch on. Validation and test always have T0.
     """
 
     name = "copy"
@@ -35,6 +38,7 @@ class Copy(Task):
     n_o = SYMBOLS + 1  # the marker is never a target
 
     T0: int = 1000
+    grow: int = 0
     train_size: int = 512_000
     validation_size: int = 100
     test_size: int = 100
@@ -42,6 +46,7 @@ class Copy(Task):
     def __post_init__(self) -> None:
         for field in ("T0", "train_size", "validation_size", "test_size"):
             check_count(field, getattr(self, field))
+        check_count("grow", self.grow, least=0)
 
     @property
     def T(self) -> int:
@@ -62,9 +67,10 @@ class Copy(Task):
         import torch
 
         symbols = self._symbols(split, index, batch, seed)  # (B, 10)
-        x = np.full((len(symbols), self.T), BLANK)  # (B, T)
+        blanks = self._blanks(split, index)
+        x = np.full((len(symbols), blanks + 2 * LENGTH), BLANK)  # (B, T)
         x[:, :LENGTH] = symbols
-        x[:, self.T0 + LENGTH] = MARKER
+        x[:, blanks + LENGTH] = MARKER
         target = np.full_like(x, BLANK)  # (B, T)
         target[:, -LENGTH:] = symbols
         return Batch(torch.from_numpy(x), torch.from_numpy(target))
@@ -76,6 +82,12 @@ class Copy(Task):
 
     def metric(self, y: Tensor, batch: Batch) -> float:
         return self.loss(y, batch).item()
+
+    def _blanks(self, split: Split, index: int) -> int:
+        """T0, or what it has risen to."""
+        if split != "train" or index >= self.grow:
+            return self.T0
+        return max(1, self.T0 * (index + 1) // self.grow)
 
     def _symbols(self, split: Split, index: int, batch: int, seed: int) -> np.ndarray:
         if split == "train":

@@ -21,9 +21,10 @@ from qornn.recurrence.once import once_differentiable
 
 _i64, _pointer = ctypes.c_int64, ctypes.c_void_p
 
-# Numbers of a matrix: the widest that was measured, and up to here one pass wins. Three layers of 128 by 256 trained in
-# 84 ms per step, against 144 ms with torch's products, on one thread.
-WIDEST = 128 * 256
+# Numbers of a matrix: the widest that was measured. Up to 128 by 256 one pass wins (84 ms per step against 144 ms with
+# torch's products, three layers, one thread); at 192 by 384 both take as long. But torch's temporaries of 16 MB are aligned
+# blocks of malloc, which glibc 2.36 hardly uses again: memory grew by 8 MB per step until it was full.
+WIDEST = 256 * 512
 
 
 class _Mix(ctypes.Structure):  # qornn_mix in mix.h

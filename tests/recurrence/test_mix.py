@@ -141,8 +141,8 @@ def test_the_number_of_threads_changes_no_bit():
 
 def test_wide_matrices_and_other_types_go_to_torch(monkeypatch):
     monkeypatch.setattr(native_mix, "call", lambda *_: pytest.fail("native"))
-    mix(*a_mix(1, 2, 200, 200, 0))
-    driven_scan(*a_scan(1, 2, 200, 100, False))
+    mix(*a_mix(1, 2, 400, 400, 0))
+    driven_scan(*a_scan(1, 2, 400, 200, False))
     mix(*(None if t is None else t.double() for t in a_mix(2, 3, 4, 5, 0)))
 
 

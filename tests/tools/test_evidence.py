@@ -1,6 +1,7 @@
 """The list of trainings beside the records: every entry can be run as it stands."""
 
 import tomllib
+from itertools import pairwise
 
 import evidence
 import pytest
@@ -11,13 +12,13 @@ RUNS = tomllib.loads(evidence.LIST.read_text(encoding="utf-8"))["run"]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[run["cell"] for run in RUNS])
-def test_an_entry_is_a_cell_and_its_record_was_made_this_way(run):
+def test_an_entry_is_a_cell_and_its_record_was_made_this_way(run, tmp_path):
     words = next(evidence.commands([run], [run["cell"]]))
-    settings = [word for before, word in zip(words, words[1:], strict=False) if before == "--set"]
+    settings = [word for before, word in pairwise(words) if before == "--set"]
     (entry,) = [e for e in grid.of(run.get("table", "performance")) if e.id == run["cell"]]
-    variant, fraction = run.get("variant"), run.get("fraction", 1.0)
-    (job,) = grid.make_jobs([entry], settings=settings, variant=variant, fraction=fraction)
-    there = records.read(job.id, evidence.ROOT / "results")
+    options = {"variant": run.get("variant"), "fraction": run.get("fraction"), "runs": tmp_path}
+    (job,) = grid.make_jobs([entry], settings=settings, results=evidence.ROOT / "results", **options)
+    there = records.read(job.id, job.results)
     if there is not None:
         made = job.recipe.portable_tables()
         assert {key: there["settings"][key] for key in ("model", "train")} == {k: made[k] for k in ("model", "train")}

@@ -22,8 +22,8 @@ from qornn.recurrence.once import once_differentiable
 _i64, _pointer = ctypes.c_int64, ctypes.c_void_p
 
 # Numbers of a matrix: the widest that was measured. Up to 128 by 256 one pass wins (84 ms per step against 144 ms with
-# torch's products, three layers, one thread); at 192 by 384 both take as long. But torch's temporaries of 16 MB are aligned
-# blocks of malloc, which glibc 2.36 hardly uses again: memory grew by 8 MB per step until it was full.
+# torch's products, three layers, one thread); at 192 by 384 both take as long. But torch's temporaries of 16 MB are
+# aligned blocks of malloc, which glibc 2.36 hardly uses again: memory grew by 8 MB per step until it was full.
 WIDEST = 256 * 512
 
 

@@ -34,7 +34,7 @@ def test_the_zoo_is_not_empty():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_is_small_and_says_where_it_comes_from(name):
     program, record = qornn.load(f"zoo:{name}"), zoo.record(name)
-    assert zoo.file(name).stat().st_size == record["file_bytes"] < 100_000
+    assert zoo.file(name).stat().st_size == record["file_bytes"] < 400_000
     assert program.provenance["metric"]["value"] == record["value"]
     bits = program.bits if len(program.layers) > 1 else program.W.bits  # of a single layer, those of W
     assert (bits, program.activation_bits) == (record["bits"], record["activation_bits"])

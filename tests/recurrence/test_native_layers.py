@@ -27,7 +27,7 @@ def both(call, module, name):
     """What `module.name` makes of it, having been called, and what is made without."""
     real, called = getattr(module, name), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, name, lambda *given: called.append(1) or real(*given))
+        patch.setattr(module, name, lambda *given, **named: called.append(1) or real(*given, **named))
         ours = call()
         assert called
         patch.setattr(native_layers, "usable", lambda *_: False)
@@ -63,6 +63,32 @@ def test_a_mix(skip, lengths, seen):
         return Mix(6, 5, skip=skip, bits=4, generator=generator())
 
     assert same(*both(lambda: run(make, lengths, seen, **given), native_layers, "mix"))
+
+
+@SEEN
+@LENGTHS
+@pytest.mark.parametrize("shape", [(600, 60, 33), (400, 130, 5), (300, 130, 200)])
+def test_a_mix_whose_sums_float32_does_not_hold(isa, shape, lengths, seen):
+    """Its two products are on grids far apart, and are added in float64: to the last bit what torch makes of it."""
+    n, skip, d = shape
+    x = (whole(3, 9, n, seed=1).detach() / 8).round() * GRID.step + 100 * GRID.step
+    given = {"x": x.requires_grad_(), "skip": whole(3, 9, skip, seed=2)}
+
+    def make():
+        layer = Mix(n, d, skip=skip, bits=4, generator=generator())
+        with torch.no_grad():
+            layer.C_raw.abs_().add_(1)  # large sums of C x, and of S skip small ones
+            layer.S_raw.mul_(2.0**-4)
+        return layer
+
+    layer = make()
+    layer.reads(GRID, GRID)
+    assert layer._types(torch.float32) == (torch.float32, torch.float64)
+    ours, theirs = both(lambda: run(make, lengths, seen, **given), native_layers, "mix")
+    kept = len(layer.state_dict())
+    assert same([*ours[:2], *ours[-kept:]], [*theirs[:2], *theirs[-kept:]])  # outputs, and what the layer keeps
+    for a, b in zip(ours[2:-kept], theirs[2:-kept], strict=True):  # gradients: float32 sums in another order
+        assert float((a - b).norm()) <= 2e-5 * (float(b.norm()) + 1)
 
 
 @SEEN

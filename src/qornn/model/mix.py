@@ -245,13 +245,13 @@ class Mix(SequenceLayer):
         rounded = steps is not None and steps.started and self.rounding
         step = steps.step if steps is not None and rounded else 0.0
         narrow, wide = self._types(dtype)
-        grids = self._grids() if x.ndim == 3 and wide == dtype else None
+        grids = self._grids() if x.ndim == 3 and narrow == dtype else None
         if grids is not None and native_layers.usable(self.C_raw, x, skip):
-            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, grids, step, TOP)
+            y, peak = native_layers.mix(x, skip, self.C_raw, self.S_raw, self.c, grids, step, TOP, wide=wide != dtype)
         else:
             y, peak = self._in_parts(x, skip, step, narrow, wide)
         if steps is not None and self.training:
-            steps.see(peak)  # the first batch, which is not rounded, sets the step
+            steps.see(peak.to(dtype))  # the first batch, which is not rounded, sets the step
         return y.to(dtype)
 
     def _in_parts(

@@ -35,9 +35,10 @@ class _Mix(torch.autograd.Function):
         grids: MixGrids,
         step: float,
         top: int,
+        wide: bool,
     ) -> tuple[Tensor, Tensor]:
         C, S, c = quantized_mix(C_raw, S_raw, c_raw, grids)
-        y, keep, peak = mix_pass(step, top, x, C, c, skip, S)
+        y, keep, peak = mix_pass(step, top, x, C, c, skip, S, wide=wide)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(peak)
         ctx.save_for_backward(keep, x, C, skip, S)
@@ -47,9 +48,9 @@ class _Mix(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, dy: Tensor | None, _: Any) -> tuple[Tensor | None, ...]:
         if dy is None:
-            return (None,) * 8
+            return (None,) * 9
         dx, dC, dc, dskip, dS = mix_pass_back(ctx.needs_input_grad[:2], dy, *ctx.saved_tensors)
-        return dx, dskip, dC, dS, dc, None, None, None
+        return dx, dskip, dC, dS, dc, None, None, None, None
 
 
 def mix(
@@ -61,11 +62,16 @@ def mix(
     grids: MixGrids,
     step: Tensor | float,
     top: int,
+    *,
+    wide: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """rounded_relu(C x + c [+ S skip]) with C, S and c on their grids, and the largest sum ()."""
+    """rounded_relu(C x + c [+ S skip]) with C, S and c on their grids, and the largest sum ().
+
+    `wide` adds both products in float64, where float32 does not hold their sum.
+    """
     check_mix(x, C_raw, c_raw, skip, S_raw, top)
     skip = None if skip is None else skip.contiguous()
-    return _Mix.apply(x.contiguous(), skip, C_raw, S_raw, c_raw, grids, float(step), top)
+    return _Mix.apply(x.contiguous(), skip, C_raw, S_raw, c_raw, grids, float(step), top, wide)
 
 
 class _DrivenScan(torch.autograd.Function):

@@ -29,7 +29,7 @@ WIDEST = 256 * 512
 
 class _Mix(ctypes.Structure):  # qornn_mix in mix.h
     _fields_ = (
-        *((name, _i64) for name in ("rows", "n", "n_skip", "d", "top")),
+        *((name, _i64) for name in ("rows", "n", "n_skip", "d", "top", "wide")),
         ("step", ctypes.c_double),
         ("threads", _i64),
         *((name, _pointer) for name in ("x", "skip", "C", "S", "c")),
@@ -64,12 +64,23 @@ def _mixed(
 
 
 def mix_pass(
-    step: float, top: int, x: Tensor, C: Tensor, c: Tensor, skip: Tensor | None, S: Tensor | None
+    step: float,
+    top: int,
+    x: Tensor,
+    C: Tensor,
+    c: Tensor,
+    skip: Tensor | None,
+    S: Tensor | None,
+    *,
+    wide: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The kernel on what is known to fit and to be dense: y, where gradients pass, and the largest sum ()."""
+    """The kernel on what is known to fit and to be dense: y, where gradients pass, and the largest sum ().
+
+    `wide` adds both products in float64.
+    """
     shape = (*x.shape[:-1], C.shape[0])
     y, keep, peak = pool.empty(*shape), torch.empty(shape, dtype=torch.int8), torch.empty((), dtype=x.dtype)
-    problem = _mix_problem(x, C, c, skip, S, step, top)
+    problem = _mix_problem(x, C, c, skip, S, step, top, wide)
     call("qornn_mix_forward", ctypes.byref(problem), address(y), address(keep), address(peak))
     return y, keep, peak
 
@@ -101,11 +112,18 @@ def mix_pass_back(
 
 
 def _mix_problem(
-    x: Tensor, C: Tensor, c: Tensor | None, skip: Tensor | None, S: Tensor | None, step: float, top: int
+    x: Tensor,
+    C: Tensor,
+    c: Tensor | None,
+    skip: Tensor | None,
+    S: Tensor | None,
+    step: float,
+    top: int,
+    wide: bool = False,
 ) -> _Mix:
     d, n = C.shape
     rows, n_skip = x.numel() // n, 0 if S is None else S.shape[1]
-    return _Mix(rows, n, n_skip, d, top, step, torch.get_num_threads(), *map(address, (x, skip, C, S, c)))
+    return _Mix(rows, n, n_skip, d, top, wide, step, torch.get_num_threads(), *map(address, (x, skip, C, S, c)))
 
 
 def _dense(t: Any) -> Any:

@@ -14,7 +14,8 @@ extern "C" {
 typedef struct {
   int64_t rows, n, n_skip, d; /* n_skip is 0 without a skip */
   int64_t top;
-  double step; /* a power of two; 0: a plain ReLU */
+  int64_t wide; /* whether float holds C x and S skip, but not their sum: it is then of double */
+  double step;  /* a power of two; 0: a plain ReLU */
   int64_t threads;
   const float *x, *skip;  /* (rows, n), (rows, n_skip) */
   const float *C, *S, *c; /* (d, n), (d, n_skip), (d) */

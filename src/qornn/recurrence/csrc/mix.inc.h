@@ -4,6 +4,21 @@ typedef int8_t Bytes __attribute__((vector_size(LANES)));
 
 constexpr int64_t kMixRows = 128;  // rows whose gradients stay in the cache while all products read them
 
+// What rounded_relu gives for of_x + of_skip + c, added in double; of_x becomes that sum, to the nearest float.
+template <bool Round>
+inline Vector wide_sum(Vector &of_x, Vector of_skip, Vector c, const qornn_mix &p) {
+  const Doubles zero{}, step = splat(p.step), inverse = splat(1 / p.step), top = splat(static_cast<double>(p.top)),
+                        half = splat(0.5);
+  Doubles sums[2], y[2];
+  for (int i = 0; i < 2; ++i) {
+    sums[i] = widened(of_x, i) + widened(of_skip, i) + widened(c, i);
+    y[i] = at_least(sums[i], zero);
+    if (Round) y[i] = step * trunc(at_most(y[i] * inverse, top) + half);
+  }
+  of_x = narrowed(sums[0], sums[1]);
+  return narrowed(y[0], y[1]);
+}
+
 struct MixForward {
   const qornn_mix &p;
   Panel C, S;
@@ -12,14 +27,22 @@ struct MixForward {
   int8_t *keep;
   float *most, *positive;  // padded: each unit's largest sum, passing over NaN, and its largest positive one with NaN
 
-  template <bool Round>
+  template <bool Round, bool Wide>
   struct As {
     template <int R, int V>
     static void run(const MixForward &m, int64_t row, int64_t unit) {
-      Vector sum[R][V];
-      each<R, V>([&](int r, int v) { sum[r][v] = load(m.c + unit + v * LANES); });
+      Vector sum[R][V], of_skip[Wide ? R : 1][V];
+      each<R, V>([&](int r, int v) { sum[r][v] = Wide ? Vector{} : load(m.c + unit + v * LANES); });
       add_product(sum, m.p.x + row * m.p.n, m.p.n, 1, m.C.at + unit, m.C.ld, m.p.n);
-      if (m.p.n_skip) add_product(sum, m.p.skip + row * m.p.n_skip, m.p.n_skip, 1, m.S.at + unit, m.S.ld, m.p.n_skip);
+      if constexpr (Wide) each<R, V>([&](int r, int v) { of_skip[r][v] = Vector{}; });
+      auto &second = [&]() -> auto & {
+        if constexpr (Wide)
+          return of_skip;
+        else
+          return sum;
+      }();
+      if (m.p.n_skip)
+        add_product(second, m.p.skip + row * m.p.n_skip, m.p.n_skip, 1, m.S.at + unit, m.S.ld, m.p.n_skip);
       const float step = static_cast<float>(m.p.step);
       const Vector zero{}, scale = splat(step), inverse = splat(1 / step), top = splat(static_cast<float>(m.p.top)),
                            half = splat(0.5f);
@@ -29,13 +52,15 @@ struct MixForward {
         Mask bits = (Mask)load(m.positive + at);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
-          Vector acc = sum[r][v];
+          Vector acc = sum[r][v], y{};
+          if constexpr (Wide) y = wide_sum<Round>(acc, of_skip[r][v], load(m.c + at), m.p);
           const Bytes kept = ~__builtin_convertvector((Mask)(acc <= zero), Bytes);  // NaN is kept, as in torch
           std::memcpy(m.keep + (row + r) * m.p.d + at, &kept, static_cast<size_t>(std::min<int64_t>(n, LANES)));
           largest = at_least(largest, acc);
           acc = at_least(acc, zero);
           bits = larger(bits, magnitude<float>(acc));
-          store(m.y + (row + r) * m.p.d + at, Round ? scale * trunc(at_most(acc * inverse, top) + half) : acc, n);
+          if constexpr (!Wide) y = Round ? scale * trunc(at_most(acc * inverse, top) + half) : acc;
+          store(m.y + (row + r) * m.p.d + at, y, n);
         }
         store(m.most + at, largest);
         store(m.positive + at, (Vector)bits);
@@ -52,10 +77,13 @@ void mix(const qornn_mix &p, const float *C, const float *S, const float *c, flo
   std::fill_n(peaks + D, D, 0.0f);
   const MixForward m{p, {C, D}, {S, D}, c, y, keep, peaks, peaks + D};
   for_each_product(end - first, p.d, [&](int64_t row, int count, int64_t unit, int vectors) {
-    if (p.step != 0)
-      dispatch<MixForward::As<true>, const MixForward &, int64_t, int64_t>(count, vectors, m, first + row, unit);
+    const auto run = [&](auto as) {
+      dispatch<decltype(as), const MixForward &, int64_t, int64_t>(count, vectors, m, first + row, unit);
+    };
+    if (p.wide)
+      p.step != 0 ? run(MixForward::As<true, true>{}) : run(MixForward::As<false, true>{});
     else
-      dispatch<MixForward::As<false>, const MixForward &, int64_t, int64_t>(count, vectors, m, first + row, unit);
+      p.step != 0 ? run(MixForward::As<true, false>{}) : run(MixForward::As<false, false>{});
   });
 }
 

@@ -53,6 +53,22 @@ inline void store(double *p, Doubles v, int64_t n) {
 }
 #endif
 
+typedef float HalfVector __attribute__((vector_size(LANES * 2)));
+
+// Half i of the numbers as doubles, and both halves as floats again, rounded to nearest.
+inline Doubles widened(Vector v, int i) {
+  HalfVector half;
+  std::memcpy(&half, reinterpret_cast<const char *>(&v) + i * static_cast<int>(sizeof half), sizeof half);
+  return __builtin_convertvector(half, Doubles);
+}
+
+inline Vector narrowed(Doubles low, Doubles high) {
+  const HalfVector halves[2] = {__builtin_convertvector(low, HalfVector), __builtin_convertvector(high, HalfVector)};
+  Vector v;
+  std::memcpy(&v, halves, sizeof v);
+  return v;
+}
+
 inline Doubles splat(double a) { return a - Doubles{}; }
 
 // The smaller and the larger; v where v is NaN. Masks that hide nothing: GCC 12 warns of the plain forms, wrongly.

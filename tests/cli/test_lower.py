@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from functools import partial
 
 import pytest
 from typer.testing import CliRunner
@@ -38,8 +39,10 @@ def test_eval_of_a_run_gives_three_figures_side_by_side(made, qornn_command):
     folder, lowered = made
     plain = json.loads(qornn_command("eval", folder / "run", "--json").stdout)
     asked = json.loads(qornn_command("eval", folder / "run", "--activation-bits", 12, "--json").stdout)
-    assert plain["value"] == plain["weights_quantized"] == asked["weights_quantized"]
-    assert asked["value"] == asked["integer"] == plain["integer"] == lowered["value"]
+    near = partial(pytest.approx, rel=1e-12)  # means over batches, whose order of adding is the machine's
+    assert plain["value"] == near(plain["weights_quantized"])
+    assert plain["value"] == near(asked["weights_quantized"])
+    assert [asked["integer"], plain["integer"], lowered["value"]] == near([asked["value"]] * 3)
     assert (plain["activation_bits"], asked["activation_bits"]) == (None, 12)
     assert asked["float"] is not None
 
@@ -48,7 +51,7 @@ def test_eval_of_a_run_gives_three_figures_side_by_side(made, qornn_command):
 def test_eval_of_a_program_repeats_what_it_recorded(made, qornn_command):
     folder, lowered = made
     figures = json.loads(qornn_command("eval", folder / "d.qornn", "--json").stdout)
-    assert figures["value"] == figures["recorded"] == lowered["value"]
+    assert [figures["value"], figures["recorded"]] == pytest.approx([lowered["value"]] * 2, rel=1e-12)
     assert (figures["bits"], figures["activation_bits"], figures["task"]) == (4, 12, "digits")
 
 
